@@ -18,9 +18,9 @@ enum {
     LAST_SECTOR =
         96, /* offset in the target of the word that is timed; the rivals read the bytes before */
     /* Threads per block. An SM then has up to 256 reads of the target in flight. A simulated GPU,
-     * whose blocks run one after the other, has half as many, to save time. */
+     * whose blocks run one after the other, has fewer, to save time. */
     THREADS = 1024,
-    SIMULATED_THREADS = 512,
+    SIMULATED_THREADS = 256,
     /* Cycles from the start of a block to the first timed read: until then, all blocks have
      * started. Chosen, not derived. */
     DELAY_CYCLES = 8192,

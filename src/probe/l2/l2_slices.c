@@ -29,9 +29,9 @@
 enum {
     /* The lines: consecutive ones, which show the granularity, and lines all over the page. Chosen:
      * nearly all differences of two addresses of a page occur several times. */
-    NEXT_LINES = 128,
-    SPREAD_LINES = 384,
-    SPREAD_STRIDE = 41, /* in lines; odd, and nearly the page divided by SPREAD_LINES */
+    NEXT_LINES = 256,
+    SPREAD_LINES = 512,
+    SPREAD_STRIDE = 31, /* in lines; odd, and nearly the page divided by SPREAD_LINES */
     LINES = NEXT_LINES + SPREAD_LINES,
     SPREAD_PAGE_LINES = 16384, /* lines of a page of 2 MiB for which these numbers were chosen */
     MAX_RIVALS = 4,            /* Chosen: on an H200, two are sufficient */

@@ -23,9 +23,13 @@
 static const double min_same_fraction = 0.95;
 enum {
     MAX_BITS = 16, /* address bits between the size of a line and that of the page */
-    /* Pairs that decide about a difference. Chosen: if half of them are in one slice by chance, all
-     * are in one of 4096 cases. */
-    MIN_PAIRS = 12
+    /* Pairs that decide about a difference are as many as the address bits and these. If half of
+     * the pairs of every difference are in one slice by chance, one in a thousand hashes has a
+     * difference with all of that many pairs in one slice. */
+    MORE_PAIRS = 10,
+    /* Pairs, all of them in one slice, that are too many for chance if slices are many, but too few
+     * to decide. Chosen, not derived. */
+    DOUBTFUL_PAIRS = 6
 };
 
 static unsigned log2_of(uint64_t number)
@@ -55,10 +59,11 @@ static void count_pairs(const struct fth_sliced_lines *lines, struct differences
         }
 }
 
-/* Whether nearly all pairs with a difference are in one slice. */
-static bool is_same(const struct differences *differences, size_t at)
+/* Whether nearly all pairs with a difference are in one slice, and there are at least `min_pairs`.
+ */
+static bool is_same(const struct differences *differences, size_t at, unsigned min_pairs)
 {
-    return differences->pairs[at] >= MIN_PAIRS &&
+    return differences->pairs[at] >= min_pairs &&
            (double)differences->same[at] >= min_same_fraction * (double)differences->pairs[at];
 }
 
@@ -67,7 +72,8 @@ static uint64_t find_granularity(const struct fth_sliced_lines *lines,
                                  const struct differences *differences)
 {
     size_t at = 1;
-    while (at < differences->count && is_same(differences, at))
+    while (at < differences->count &&
+           is_same(differences, at, log2_of(differences->count) + MORE_PAIRS))
         at *= 2;
     return at * lines->line_bytes;
 }
@@ -91,9 +97,11 @@ static void reduce_all(const struct fth_gf2 *kernel, struct differences *differe
 static void find_kernel(struct differences *differences, struct fth_gf2 *kernel)
 {
     for (;;) {
+        /* There are as many remainders as the address bits that are left can have. */
+        const unsigned min_pairs = log2_of(differences->count) - fth_gf2_rank(kernel) + MORE_PAIRS;
         size_t best = 0;
         for (size_t at = 1; at < differences->count; at++)
-            if (is_same(differences, at) &&
+            if (is_same(differences, at, min_pairs) &&
                 (best == 0 || differences->pairs[at] > differences->pairs[best]))
                 best = at;
         if (best == 0)
@@ -114,12 +122,14 @@ static enum fth_status find_masks(const struct fth_sliced_lines *lines,
                                   struct fth_slice_hash *hash, struct fth_error *error)
 {
     struct fth_gf2 kernel = {0}, masks;
-    size_t tested = 0;
+    size_t tested = 0, doubtful = 0;
     find_kernel(differences, &kernel);
-    for (size_t at = 1; at < differences->count; at++)
-        tested += differences->pairs[at] >= MIN_PAIRS;
-    /* Of each remainder but 0, the pairs must be known. */
-    if (2 * (tested + 1) < differences->count >> fth_gf2_rank(&kernel))
+    for (size_t at = 1; at < differences->count; at++) {
+        tested += differences->pairs[at] >= DOUBTFUL_PAIRS;
+        doubtful += is_same(differences, at, DOUBTFUL_PAIRS);
+    }
+    /* Nearly all remainders must be known to change the slice. */
+    if (doubtful || 2 * (tested + 1) < differences->count >> fth_gf2_rank(&kernel))
         return fail(error, "there are too few pairs of lines");
     fth_gf2_orthogonal(&kernel, bits, &masks);
     if (fth_gf2_rank(&masks) > FTH_MAX_SLICE_MASKS ||
