@@ -39,6 +39,7 @@ enum fth_family {
     FTH_FAMILY_VISIT,    /* `visit`: single accesses of one thread, each timed */
     FTH_FAMILY_TRAFFIC,  /* `traffic`: reads and writes of parts of an array by all threads */
     FTH_FAMILY_HINT,     /* `hint`: what accesses with hints leave in L1 and L2 */
+    FTH_FAMILY_CONTEND,  /* `contend`: reads of one SM while others read one line */
     FTH_FAMILY_COUNT
 };
 
@@ -354,6 +355,28 @@ static inline bool fth_hint_is_variant(size_t target)
     return ((target ^ target >> 1) & 1) == 0;
 }
 
+/* Reads of lines of a page of FTH_CONTEND_PAGE_BYTES by one SM, past the L1, one after the other,
+ * while other SMs (`rivals`) read the first 96 bytes of the line at `target_bytes` all the time.
+ * Without rivals, the lines are read once before, so that the L2 holds them. With rivals, a request
+ * without them should precede.
+ *
+ * Samples: the cycles of a read of the last 32 bytes of the target, then those of each line of the
+ * ranges, then again of the target, including the reading of the clock. */
+enum {
+    FTH_CONTEND_PAGE_BYTES = 2 << 20,
+    FTH_CONTEND_MAX_LINES = 4096,
+    FTH_CONTEND_MAX_RIVALS = 64,
+    FTH_CONTEND_MAX_RANGES = 4
+};
+struct fth_contend_range {
+    uint32_t start_bytes, stride_bytes, count;
+};
+struct fth_contend {
+    uint32_t target_bytes, rival_count, range_count;
+    uint32_t rivals[FTH_CONTEND_MAX_RIVALS]; /* indices of the SMs, ascending */
+    struct fth_contend_range ranges[FTH_CONTEND_MAX_RANGES];
+};
+
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
@@ -379,6 +402,7 @@ struct fth_request {
         struct fth_visit visit;
         struct fth_traffic traffic;
         struct fth_hint hint;
+        struct fth_contend contend;
     };
 };
 

@@ -1,5 +1,6 @@
 /* Further figures of the L2 for 'fathom dissect' (probe/l2/l2map.c): the home partitions of lines,
- * the near partition of each SM, prefetching, and whether evictions are repeatable. */
+ * the near partition of each SM, slices (probe/l2/l2_slices.c), prefetching, and whether evictions
+ * are repeatable. */
 #include "discover/discover.h"
 #include "probe/l2/probe_l2.h"
 
@@ -138,6 +139,126 @@ out:
     return status;
 }
 
+/* ---- slices ---- */
+
+static enum fth_status note_slice_hash(struct fth_gpu *gpu, const struct fth_slices *found,
+                                       struct fth_error *error)
+{
+    const struct fth_slice_hash *hash = &found->hash;
+    FTH_TRY(fth_note(gpu,
+                     &(struct fth_note){.element = "l2",
+                                        .attribute = "slice_bytes",
+                                        .number = (double)hash->slice_bytes,
+                                        .evidence = &found->evidence,
+                                        .samples = found->samples,
+                                        .method = "largest aligned block whose lines are all in "
+                                                  "the same slice"},
+                     error));
+    if (!found->has_hash)
+        return fth_note_unknown(gpu, "l2", "slice_masks", found->hash_cause, error);
+    double masks[FTH_MAX_SLICE_MASKS];
+    char note[240];
+    for (size_t i = 0; i < hash->mask_count; i++)
+        masks[i] = (double)hash->masks[i];
+    if (hash->linear)
+        snprintf(note, sizeof note,
+                 "the parities are the number of the slice; bits from 21 on are not known: 2 MiB "
+                 "pages need not be physically contiguous");
+    else
+        snprintf(
+            note, sizeof note,
+            "the slice is a function of these parities that is not linear: a partition has %zu "
+            "slices. Bits from 21 on are not known: 2 MiB pages need not be physically "
+            "contiguous",
+            found->per_partition);
+    return fth_note(gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "slice_masks",
+                                       .numbers = masks,
+                                       .count = hash->mask_count,
+                                       .evidence = &found->evidence,
+                                       .samples = found->samples,
+                                       .method = "address bits whose parities are the same for two "
+                                                 "lines that any page has in the same slice",
+                                       .note = note},
+                    error);
+}
+
+static enum fth_status note_slice_map(struct fth_discovery *discovery, struct fth_slices *found,
+                                      struct fth_error *error)
+{
+    const size_t sms = discovery->prober.sms, count = found->group_count * found->per_partition;
+    double *numbers = calloc(sms, sizeof *numbers);
+    if (!numbers)
+        return fth_no_memory(error, "write the latencies of the L2 slices", NULL);
+    for (size_t i = 0; i < sms; i++)
+        numbers[i] = found->groups[i];
+    for (size_t i = 0; i < count; i++)
+        found->cycles[i] = fth_round_to_tenth(found->cycles[i]);
+    enum fth_status status = fth_note(
+        discovery->gpu,
+        &(struct fth_note){.element = "l2",
+                           .attribute = "slice_group_by_sm",
+                           .numbers = numbers,
+                           .count = sms,
+                           .evidence = &found->evidence,
+                           .samples = found->samples,
+                           .method = "SMs whose latencies to all slices are equal to within 2 "
+                                     "cycles on average"},
+        error);
+    free(numbers);
+    if (status != FTH_OK)
+        return status;
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "slice_latency_cycles",
+                                       .numbers = found->cycles,
+                                       .count = count,
+                                       .evidence = &found->evidence,
+                                       .samples = found->samples,
+                                       .method =
+                                           "median over the lines of a slice, mean over the SMs "
+                                           "of a group; lines whose home is near"},
+                    error);
+}
+
+static enum fth_status find_slices(struct fth_discovery *discovery,
+                                   const struct fth_l2_map_plan *map, struct fth_error *error)
+{
+    struct fth_gpu *gpu = discovery->gpu;
+    const double partitions = fth_gpu_number(gpu, "l2", "partitions", 1);
+    const struct fth_attribute *sides = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
+    const struct fth_slice_plan plan = {.line_bytes = map->line_bytes,
+                                        .latency_cycles = discovery->l2.value,
+                                        .partitions = (size_t)partitions,
+                                        .partition_by_sm = sides ? sides->numbers : NULL,
+                                        .home_mask =
+                                            (uint64_t)fth_gpu_number(gpu, "l2", "home_mask", 0)};
+    struct fth_slices found = {0};
+    if (partitions > 1 && !sides)
+        return fth_note_unknown(gpu, "l2", "slices", "the near partition of each SM is not known",
+                                error);
+    enum fth_status status = fth_probe_slices(&discovery->prober, &plan, &found, error);
+    if (status != FTH_OK)
+        return fth_note_failure(gpu, "l2", "slices", status, error);
+    status =
+        fth_note(gpu,
+                 &(struct fth_note){.element = "l2",
+                                    .attribute = "slices",
+                                    .number = (double)found.slices,
+                                    .evidence = &found.evidence,
+                                    .samples = found.samples,
+                                    .method = "lines whose reads other SMs delay by reading the "
+                                              "same line all the time, in all partitions"},
+                 error);
+    if (status == FTH_OK)
+        status = note_slice_hash(gpu, &found, error);
+    if (status == FTH_OK)
+        status = note_slice_map(discovery, &found, error);
+    fth_slices_fini(&found);
+    return status;
+}
+
 /* ---- prefetching and eviction order ---- */
 
 static enum fth_status find_prefetch(struct fth_discovery *discovery,
@@ -221,6 +342,7 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
     }
     if (!fth_gpu_attribute(discovery->gpu, "l2", "partitions"))
         FTH_TRY(note_no_homes(discovery->gpu, error));
+    FTH_TRY(find_slices(discovery, &plan, error));
     FTH_TRY(fth_dissect_eviction_sets(discovery, &plan, error));
     FTH_TRY(find_prefetch(discovery, &plan, error));
     return find_order(discovery, &plan, error);

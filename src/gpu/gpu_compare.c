@@ -66,7 +66,8 @@ bool fth_is_circumstance(const char *section, const char *name)
      * The sizes and these two figures of the other caches were the same each time, so they are
      * compared. */
     static const char *const raw_data[] = {"latency_by_sm_cycles", "disturbed_by_warp",
-                                           "resident_bytes"};
+                                           "resident_bytes", "slice_group_by_sm",
+                                           "slice_latency_cycles"};
     if (strcmp(section, "l2") == 0 &&
         (strcmp(name, "onset_bytes") == 0 || strcmp(name, "full_miss_bytes") == 0))
         return true;

@@ -329,6 +329,39 @@ static enum fth_status check_by_sm(const struct check *check, const char *name,
     return FTH_OK;
 }
 
+/* Checks that the slices of the L2, their hash and their latencies fit together. */
+static enum fth_status check_slices(const struct check *check)
+{
+    const char *section = check->section->name;
+    const struct fth_attribute *masks = fth_gpu_attribute(check->gpu, section, "slice_masks");
+    const struct fth_attribute *groups =
+        fth_gpu_attribute(check->gpu, section, "slice_group_by_sm");
+    const struct fth_attribute *cycles =
+        fth_gpu_attribute(check->gpu, section, "slice_latency_cycles");
+    const double slices = number(check, "slices"), partitions = number(check, "partitions");
+    const double each = slices / (isnan(partitions) ? 1 : partitions);
+    double group_count = 0;
+    if (!masks && !groups && !cycles)
+        return FTH_OK;
+    if (isnan(slices))
+        return refuse(check, masks ? "slice_masks" : "slice_latency_cycles", "slices is missing");
+    if (each != floor(each))
+        return refuse(check, "slices", "%.0f is not a multiple of the number of partitions, %.0f",
+                      slices, partitions);
+    if (masks && (masks->count > 16 || each > ldexp(1, (int)masks->count)))
+        return refuse(check, "slice_masks", "%zu masks cannot select %.0f slices", masks->count,
+                      each);
+    for (size_t i = 0; groups && i < groups->count; i++)
+        group_count = fmax(group_count, groups->numbers[i] + 1);
+    if (!groups != !cycles || (cycles && (double)cycles->count != group_count * each))
+        return refuse(
+            check, "slice_latency_cycles",
+            "has length %zu, but slice_group_by_sm has %.0f groups and a partition has %g "
+            "slices",
+            cycles ? cycles->count : 0, group_count, each);
+    return FTH_OK;
+}
+
 /* Checks where the SMs are, and in which order they receive blocks. */
 static enum fth_status check_placement(const struct check *check)
 {
@@ -419,6 +452,7 @@ static enum fth_status check_relations(const struct check *check)
     FTH_TRY(check_placement(check));
     FTH_TRY(check_writes(check));
     FTH_TRY(check_variants(check));
+    FTH_TRY(check_slices(check));
     return check_lists(check);
 }
 

@@ -158,6 +158,12 @@ enum fth_status fth_kernels_pair(struct fth_buffer *out, struct fth_error *error
     return fth_kernels_fill_named("pair", values, FTH_COUNT(values), out, error);
 }
 
+enum fth_status fth_kernels_contend(struct fth_buffer *out, struct fth_error *error)
+{
+    const struct fth_kernel_value values[] = {{"version", version}, {"target", target}};
+    return fth_kernels_fill_named("contend", values, FTH_COUNT(values), out, error);
+}
+
 /* Converts the element %x to a line number. %half is half the number of bits of %mask. Each step
  * maps the numbers from 0 to the mask one to one to the same numbers. The multipliers are odd: 2^32
  * divided by the golden ratio (Knuth, vol. 3, section 6.4) and those of MurmurHash3's finaliser

@@ -2,8 +2,8 @@
  * embedded at build time. The functions here fill in the templates. They do not know whether the
  * CUDA driver or the PTX engine runs the result.
  *
- *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, evict.ptx, fetch.ptx, pair.ptx,
- *                     place.ptx, stream.ptx
+ *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, contend.ptx, evict.ptx,
+ *                     fetch.ptx, pair.ptx, place.ptx, stream.ptx
  *   kernel_hint.c     hint.ptx
  *   kernel_operate.c  operate.ptx
  *   kernel_sweep.c    sweep.ptx, pattern.ptx
@@ -90,6 +90,8 @@ FTH_MUST_USE enum fth_status fth_kernels_pair(struct fth_buffer *out, struct fth
 enum { FTH_EVICT_LIST = 2048, FTH_EVICT_REMOVALS = 1024, FTH_EVICT_MEMBERS = 64 };
 /* The line number of an element in the order of evict.ptx. `lines` is a power of two. */
 uint32_t fth_evict_line(uint32_t lines, uint32_t seed, uint32_t element);
+/* Appends the module of contend.ptx, which documents the parameters of its kernel. */
+FTH_MUST_USE enum fth_status fth_kernels_contend(struct fth_buffer *out, struct fth_error *error);
 /* Appends the module of evict.ptx, which documents the parameters of its kernels. */
 FTH_MUST_USE enum fth_status fth_kernels_evict(struct fth_buffer *out, struct fth_error *error);
 

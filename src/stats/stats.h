@@ -8,6 +8,7 @@
  *   bootstrap.c  confidence of a mean               change.c    change points of a series
  *   nearest.c    distances from known classes       ks.c        test whether two samples differ
  *   gf2.c        hashes that are XORs of bits       period.c    events that come periodically
+ *   vectors.c    groups of equal vectors
  *
  * The following holds for every function:
  *   - Input arrays are not modified.
@@ -223,6 +224,28 @@ void fth_nearest_destroy(struct fth_nearest *nearest);
  * are known on both sides, in standard deviations; INFINITY if there is no such feature. */
 double fth_nearest_distance(const struct fth_nearest *nearest, size_t class,
                             const double *features);
+
+/* ---- vectors.c ---- */
+
+/* Vectors in groups. A zero-initialized struct has none. */
+struct fth_vector_groups {
+    size_t count, size; /* groups; components of a vector */
+    uint32_t *group_of; /* [vectors] */
+    double *centres;    /* [count][size] mean of the members */
+    size_t *members;    /* [count] */
+    double nearest;     /* smallest distance between two centres; INFINITY for one group */
+    double farthest;    /* largest distance of a vector from its centre */
+};
+/* Returns the mean absolute difference of the components. */
+double fth_vector_distance(const double *a, const double *b, size_t size);
+/* Groups vectors[count][size] that differ by at most `max_distance` from the centre of their group.
+ * FTH_INCONCLUSIVE: there are more than `max_groups`. The caller releases the result with
+ * fth_vector_groups_fini. */
+FTH_MUST_USE enum fth_status fth_vectors_group(const double *vectors, size_t count, size_t size,
+                                               double max_distance, size_t max_groups,
+                                               struct fth_vector_groups *groups,
+                                               struct fth_error *error);
+void fth_vector_groups_fini(struct fth_vector_groups *groups);
 
 /* ---- gf2.c ---- */
 

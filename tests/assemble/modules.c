@@ -23,9 +23,10 @@ struct module {
 
 static const struct module experiments = {.name = "experiments", .text = fth_kernels_experiments};
 static const char *const family_names[FTH_FAMILY_COUNT] = {
-    [FTH_FAMILY_FETCH] = "fetch", [FTH_FAMILY_STREAM] = "stream", [FTH_FAMILY_CLUSTER] = "cluster",
-    [FTH_FAMILY_PAIR] = "pair",   [FTH_FAMILY_PLACE] = "place",   [FTH_FAMILY_EVICT] = "evict",
-    [FTH_FAMILY_HINT] = "hint",
+    [FTH_FAMILY_HINT] = "hint",     [FTH_FAMILY_FETCH] = "fetch",
+    [FTH_FAMILY_STREAM] = "stream", [FTH_FAMILY_CLUSTER] = "cluster",
+    [FTH_FAMILY_PAIR] = "pair",     [FTH_FAMILY_PLACE] = "place",
+    [FTH_FAMILY_EVICT] = "evict",   [FTH_FAMILY_CONTEND] = "contend",
 };
 
 static int print(const struct module *module)

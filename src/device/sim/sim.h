@@ -15,6 +15,7 @@
  *   sim_l2.c        L2 and its partitions, memory
  *   sim_join.c      reads of several SMs that the L2 receives as one
  *   sim_hints.c     what cache operators and hints do
+ *   sim_slices.c    slices of the L2, and their latencies
  *   sim_tlb.c       address translation
  *   sim_port.c      bandwidth limits
  *   sim_slots.c     units that serve one request per cycle
@@ -131,6 +132,17 @@ struct fth_sim_hints {
     struct fth_sim_effect l1[FTH_VARIANTS], l2[FTH_VARIANTS];
 };
 
+/* The slices of a partition of the L2. */
+struct fth_sim_slices {
+    uint32_t count; /* 0: all accesses take the same time */
+    uint64_t bytes; /* consecutive bytes in one slice */
+    const uint64_t *masks;
+    size_t mask_count;
+    const uint32_t *groups; /* [sms] */
+    /* [group][count] time that an access takes longer, may be negative; NULL: unknown */
+    const int64_t *extras;
+};
+
 struct fth_sim_plan {
     struct fth_arena arena; /* owns every list and text of the plan */
     uint32_t sms, warps_per_sm;
@@ -174,6 +186,7 @@ struct fth_sim_plan {
     int64_t join_window;         /* maximum time between two reads that are joined */
     bool joins_lines;            /* reads of different sectors of a line are joined, too */
     int64_t l2_latency, l2_far_latency, memory_latency, memory_far_latency;
+    struct fth_sim_slices slices;
     struct fth_sim_rates l2_rates, memory_rates; /* of the whole GPU */
     uint64_t memory_bytes;
     /* Refresh [0] and longer pauses [1]: memory delays accesses that arrive in the first `time` of
@@ -407,6 +420,31 @@ bool fth_sim_join(const struct fth_sim_joins *joins, uint32_t sm, uint64_t addre
 void fth_sim_join_keep(const struct fth_sim_joins *joins, uint32_t sm, uint64_t address,
                        uint64_t bytes, int64_t time, int64_t latency);
 
+/* ---- sim_slices.c ---- */
+
+/* Fills plan->slices from the description, after everything else about the L2. Returns false
+ * without memory. */
+bool fth_sim_slices_init(struct fth_sim_plan *plan, const struct fth_gpu *gpu);
+/* Returns the number of the slice that an address is in, within its partition. */
+uint32_t fth_sim_slice_of(const struct fth_sim_slices *slices, uint64_t address);
+/* Returns the time by which an access takes longer than the latency of the L2; may be negative. */
+int64_t fth_sim_slice_extra(const struct fth_sim_slices *slices, uint32_t sm, uint64_t address);
+
+/* The reads of all slices. */
+struct fth_sim_slice_load {
+    const struct fth_sim_slices *slices;
+    struct fth_sim_slice_interval **rings; /* [count], NULL until first used */
+    uint32_t count;                        /* slices of all partitions */
+    bool failed;                           /* there was no memory for a ring */
+};
+FTH_MUST_USE enum fth_status fth_sim_slice_load_init(struct fth_sim_slice_load *load,
+                                                     const struct fth_sim_plan *plan,
+                                                     struct fth_error *error);
+void fth_sim_slice_load_fini(struct fth_sim_slice_load *load);
+/* Returns how long a read of `bytes` at `time` waits for others of the same slice. */
+int64_t fth_sim_slice_wait(struct fth_sim_slice_load *load, uint32_t partition, uint64_t address,
+                           uint64_t bytes, int64_t time);
+
 /* ---- sim_l2.c ---- */
 
 /* One SM's share of the bandwidth of L2 and memory. */
@@ -419,6 +457,7 @@ struct fth_sim_l2 {
     struct fth_cache **partitions;  /* [plan->partitions] */
     struct fth_sim_l2_ports *ports; /* [sm] */
     struct fth_sim_joins joins;
+    struct fth_sim_slice_load load;
     uint32_t sharers; /* SMs with at least one block of the launch */
 };
 

@@ -25,6 +25,7 @@ enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan
 {
     *l2 = (struct fth_sim_l2){.plan = plan, .sharers = plan->sms};
     FTH_TRY(fth_sim_joins_init(&l2->joins, plan, error));
+    FTH_TRY(fth_sim_slice_load_init(&l2->load, plan, error));
     l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
     l2->ports = calloc(plan->sms, sizeof *l2->ports);
     if (!l2->partitions || !l2->ports)
@@ -42,6 +43,7 @@ void fth_sim_l2_fini(struct fth_sim_l2 *l2)
         fth_cache_destroy(l2->partitions[i]);
     free(l2->partitions);
     fth_sim_joins_fini(&l2->joins);
+    fth_sim_slice_load_fini(&l2->load);
     for (uint32_t i = 0; l2->ports && i < l2->plan->sms; i++) {
         fth_sim_port_fini(&l2->ports[i].l2);
         fth_sim_port_fini(&l2->ports[i].memory);
@@ -161,10 +163,12 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
         int64_t line_latency = 0;
         if (!fth_sim_join(&l2->joins, sm, at, stop - at, time, &line_latency)) {
             const uint64_t fetched = traffic.fetched;
-            line_latency =
-                read_line(l2, plan->near_partitions[sm], at, stop - at, effect, &traffic);
+            const uint32_t near = plan->near_partitions[sm];
+            line_latency = read_line(l2, near, at, stop - at, effect, &traffic);
             if (effect->known && effect->fill_bytes > line_bytes && traffic.fetched > fetched)
-                read_further(l2, plan->near_partitions[sm], at, effect, &traffic);
+                read_further(l2, near, at, effect, &traffic);
+            line_latency += fth_sim_slice_extra(&plan->slices, sm, at) +
+                            fth_sim_slice_wait(&l2->load, near, at, stop - at, time);
             fth_sim_join_keep(&l2->joins, sm, at, stop - at, time, line_latency);
         }
         latency = line_latency > latency ? line_latency : latency;
@@ -233,7 +237,8 @@ int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, 
     traffic.fetched = hit ? 0 : missing;
     traffic.written = write_line(l2, home, address, bytes);
     drop_copies(l2, home, address);
-    int64_t wait = wait_for_bandwidth(l2, sm, time, 0, bytes, traffic);
+    int64_t wait = wait_for_bandwidth(l2, sm, time, 0, bytes, traffic) +
+                   fth_sim_slice_extra(&plan->slices, sm, address);
     if (hit)
         return wait + (near ? plan->l2_latency : plan->l2_far_latency);
     return wait + (near ? plan->memory_latency : plan->memory_far_latency);

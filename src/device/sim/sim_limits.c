@@ -46,6 +46,8 @@ static const struct limit {
     {NULL, "per_sm", 1, 1024},
     {NULL, "partitions", 1, 64},
     {NULL, "join_group_by_sm", 0, 65535}, /* as many as SMs */
+    {NULL, "slices", 1, 4096},
+    {NULL, "slice_latency_cycles", 0, 1e6},
     {NULL, "join_window_cycles", 0, 1e6},
     {NULL, "banks", 1, 1024}, /* the maximum of conflict_degree() in sim_path.c */
     {NULL, "bank_bytes", 1, 1024},

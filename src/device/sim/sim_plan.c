@@ -587,7 +587,7 @@ static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
     plan->memory_rates = rates_of(gpu, plan, "memory", 1);
     plan->memory_bytes =
         (uint64_t)fth_gpu_number(gpu, "memory", "size_bytes", (double)DEFAULT_MEMORY_BYTES);
-    return true;
+    return fth_sim_slices_init(plan, gpu);
 }
 
 /* Fills in the partition that each SM is near: that of the description, or all in turn. */

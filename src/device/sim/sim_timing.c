@@ -189,7 +189,7 @@ static uint32_t on_place(void *user, uint64_t block)
 /* Whether there was no memory for something that is created when it is first used. */
 static bool lacks_memory(const struct fth_sim_timing *timing)
 {
-    bool failed = timing->failed || timing->tlbs.failed;
+    bool failed = timing->failed || timing->tlbs.failed || timing->l2.load.failed;
     for (uint32_t i = 0; i < timing->plan->sms; i++) {
         const struct fth_sim_sm *sm = &timing->sms[i];
         const struct fth_sim_l2_ports *outer = &timing->l2.ports[i];

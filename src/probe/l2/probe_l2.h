@@ -6,6 +6,8 @@
  *   l2_joins.c     SMs whose reads the L2 receives as one
  *   l2_writes.c    what a store does to the L2
  *   l2_sets.c      sets and ways of a small L2
+ *   l2_slices.c    slices, and the latency of each from each SM
+ *   slice_hash.c   which address bits select the slice of a line
  */
 #ifndef FTH_PROBE_L2_H
 #define FTH_PROBE_L2_H
@@ -265,5 +267,62 @@ FTH_MUST_USE enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, 
                                                struct fth_cache_plan *plan,
                                                struct fth_structure *structure,
                                                struct fth_error *error);
+
+/* ---- slice_hash.c ---- */
+
+/* Lines of one page, and their slices. */
+struct fth_sliced_lines {
+    const uint64_t *offsets; /* [count] in bytes from the start of the page, each different */
+    const uint32_t *slices;  /* [count] less than slice_count */
+    size_t count, slice_count;
+    uint64_t line_bytes, page_bytes; /* powers of two */
+};
+enum { FTH_MAX_SLICE_MASKS = 16 };
+/* The hash that selects a slice of a partition. */
+struct fth_slice_hash {
+    uint64_t slice_bytes; /* size of the largest aligned blocks that are always in one slice */
+    uint64_t
+        masks[FTH_MAX_SLICE_MASKS]; /* the parities of these address bits determine the slice */
+    size_t mask_count;
+    bool linear; /* the parities are the number of the slice */
+};
+/* Finds the hash. FTH_INCONCLUSIVE: there are too few lines, or the slices contradict each other;
+ * hash->slice_bytes is valid nevertheless. */
+FTH_MUST_USE enum fth_status fth_find_slice_hash(const struct fth_sliced_lines *lines,
+                                                 struct fth_slice_hash *hash,
+                                                 struct fth_error *error);
+/* Returns the parities of the masks, that of the first mask as the lowest bit. */
+uint32_t fth_slice_parities(const struct fth_slice_hash *hash, uint64_t address);
+
+/* ---- l2_slices.c ---- */
+
+/* What is known about the L2 before its slices are searched. */
+struct fth_slice_plan {
+    uint64_t line_bytes;
+    double latency_cycles; /* of a hit, average over lines and SMs */
+    size_t partitions;
+    const double *partition_by_sm; /* [sms]; NULL: there is one partition */
+    uint64_t home_mask;            /* of the lines; 0: unknown */
+};
+struct fth_slices {
+    size_t slices, per_partition;
+    bool has_hash; /* otherwise only hash.slice_bytes is known */
+    struct fth_slice_hash hash;
+    char hash_cause[512]; /* why the hash is not known */
+    /* The latencies of hits. The number of a slice are its parities, if the hash is linear.
+     * Otherwise, the slices are numbered in the order of their lowest addresses in a page. Slices
+     * of different partitions with the same number have the same lines. */
+    uint32_t *groups; /* [sms] SMs with the same number have the same latencies */
+    size_t group_count;
+    double *cycles;               /* [group_count][per_partition] */
+    struct fth_evidence evidence; /* slices that were found again with another line */
+    size_t samples;
+};
+/* Finds the slices of the L2. FTH_INCONCLUSIVE: reads do not delay each other, or contradict each
+ * other. On success the caller releases `found` with fth_slices_fini. */
+FTH_MUST_USE enum fth_status fth_probe_slices(const struct fth_prober *prober,
+                                              const struct fth_slice_plan *plan,
+                                              struct fth_slices *found, struct fth_error *error);
+void fth_slices_fini(struct fth_slices *found);
 
 #endif

@@ -70,25 +70,13 @@ static bool was_dissected(const struct fth_gpu *gpu, const char *element)
 /* Writes why attributes are unknown. A reason that repeats the previous one is left out. */
 static void write_reasons(const struct fth_gpu *gpu, const char *element, struct fth_buffer *out)
 {
-    static const char *const names[] = {"sets",
-                                        "index",
-                                        "policy",
-                                        "home_mask",
-                                        "partition_by_sm",
-                                        "prefetched_part",
-                                        "periodic",
-                                        "spectrum_cycles",
-                                        "join_group_by_sm",
-                                        "write_miss",
-                                        "write_hit",
-                                        "write_evicts",
-                                        "partial_write",
-                                        "write_far_copy",
-                                        "access_variants",
-                                        "access_priorities",
-                                        "gpc_by_sm",
-                                        "tpc_by_sm",
-                                        "block_order",
+    static const char *const names[] = {"sets",           "index",           "policy",
+                                        "home_mask",      "partition_by_sm", "prefetched_part",
+                                        "periodic",       "spectrum_cycles", "join_group_by_sm",
+                                        "slice_masks",    "slices",          "write_miss",
+                                        "write_hit",      "write_evicts",    "partial_write",
+                                        "write_far_copy", "access_variants", "access_priorities",
+                                        "gpc_by_sm",      "tpc_by_sm",       "block_order",
                                         "block_refill"};
     const char *last = "";
     for (size_t i = 0; i < FTH_COUNT(names); i++) {

@@ -168,7 +168,68 @@ static void write_joins(const struct fth_gpu *gpu, struct fth_buffer *out)
                       window);
 }
 
-static void write_l2(const struct fth_gpu *gpu, struct fth_buffer *out)
+/* Writes which address bits select a slice. */
+static void write_slice_hash(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    const struct fth_attribute *masks = fth_gpu_attribute(gpu, "l2", "slice_masks");
+    const double slices = fth_gpu_number(gpu, "l2", "slices", NAN);
+    const double each = slices / fth_gpu_number(gpu, "l2", "partitions", 1);
+    const double bytes = fth_gpu_number(gpu, "l2", "slice_bytes", NAN);
+    if (isnan(slices) || isnan(bytes))
+        return;
+    fth_buffer_format(out, "Slices: %.0f", slices);
+    if (each < slices)
+        fth_buffer_format(out, ", %.0f in each partition", each);
+    fth_buffer_format(out, "; %.0f consecutive bytes are in one slice\n", bytes);
+    for (size_t i = 0; masks && i < masks->count; i++)
+        fth_buffer_format(out, "%s0x%llx", i ? " " : "Slice of a line: parities under the masks ",
+                          (unsigned long long)masks->numbers[i]);
+    if (masks)
+        fth_buffer_text(out, each < ldexp(1, (int)masks->count)
+                                 ? ", and a function of them that is not linear\n"
+                                 : "\n");
+}
+
+/* Writes the latency of each slice from each group of SMs, one character each. */
+static void write_slice_map(const struct fth_gpu *gpu, const struct fth_report_options *options,
+                            struct fth_buffer *out)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const digits[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    enum { STEPS = FTH_COUNT(blocks) };
+    const struct fth_attribute *groups = fth_gpu_attribute(gpu, "l2", "slice_group_by_sm");
+    const struct fth_attribute *cycles = fth_gpu_attribute(gpu, "l2", "slice_latency_cycles");
+    const size_t each = (size_t)(fth_gpu_number(gpu, "l2", "slices", 0) /
+                                 fth_gpu_number(gpu, "l2", "partitions", 1));
+    if (!groups || !cycles || each == 0)
+        return;
+    double low = INFINITY, high = 0;
+    for (size_t i = 0; i < cycles->count; i++) {
+        low = fmin(low, cycles->numbers[i]);
+        high = fmax(high, cycles->numbers[i]);
+    }
+    fth_buffer_format(
+        out,
+        "Latency of a hit by slice (columns) and SMs (rows: the first SM of a group), "
+        "%s %.0f to %s %.0f cycles\n",
+        options->utf8 ? blocks[0] : digits[0], low,
+        options->utf8 ? blocks[STEPS - 1] : digits[STEPS - 1], high);
+    for (size_t group = 0; group < cycles->count / each; group++) {
+        size_t sm = 0;
+        while (sm < groups->count && groups->numbers[sm] != (double)group)
+            sm++;
+        fth_buffer_format(out, "SM %3zu  ", sm);
+        for (size_t i = 0; i < each; i++) {
+            const double part = (cycles->numbers[group * each + i] - low) / (high - low);
+            const size_t step = part > 0 ? (size_t)fmin(part * STEPS, STEPS - 1) : 0;
+            fth_buffer_text(out, options->utf8 ? blocks[step] : digits[step]);
+        }
+        fth_buffer_text(out, "\n");
+    }
+}
+
+static void write_l2(const struct fth_gpu *gpu, const struct fth_report_options *options,
+                     struct fth_buffer *out)
 {
     const double fraction = fth_gpu_number(gpu, "l2", "prefetched_part", NAN);
     const struct fth_attribute *periodic = fth_gpu_attribute(gpu, "l2", "periodic");
@@ -176,6 +237,8 @@ static void write_l2(const struct fth_gpu *gpu, struct fth_buffer *out)
     write_homes(gpu, &text);
     write_by_sm(gpu, "partition_by_sm", "Near partition of each SM", &text);
     write_joins(gpu, &text);
+    write_slice_hash(gpu, &text);
+    write_slice_map(gpu, options, &text);
     /* 0.05: as min_prefetched_fraction in discover/dissect_l2.c. */
     if (!isnan(fraction))
         fth_buffer_format(&text, "Prefetching: %s; %g %% of the loads of a first walk hit in L2\n",
@@ -312,7 +375,7 @@ void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_optio
 {
     static const char *const tlbs[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     write_candidates(gpu, "l1", options, out);
-    write_l2(gpu, out);
+    write_l2(gpu, options, out);
     write_placement(gpu, out);
     write_stores(gpu, out);
     write_hints(gpu, out);
