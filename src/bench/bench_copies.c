@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_WARPS = 8, LINE = 128, MAX_DIMENSIONS = 5 };
+enum { MAX_WARPS = 16, LINE = 128, MAX_DIMENSIONS = 5 };
 /* Bytes of the L2 that each SM copies, which all SMs together find in the L2: 17 MB on an H200. */
 static const uint64_t l2_span_bytes = 128 << 10;
 /* A row of the boxes of tensors: a line. */
@@ -325,18 +325,22 @@ static enum fth_status tabulate_rates(const struct fth_bench_run *run,
                                       struct fth_error *error)
 {
     static const uint32_t sizes[] = {128, 1024, 4096, 16384, 65536};
-    enum { MAX_POINTS = 64 };
+    enum { MAX_POINTS = 64, MAX_IN_FLIGHT = FTH_COPIES_MAX_STAGES };
+    /* A simulated GPU needs more time the more SMs copy. */
+    const uint64_t max_bytes = run->quick && table->sms != 1 ? 16 << 10 : UINT64_MAX;
     double rates[MAX_POINTS], in_flight_bytes[MAX_POINTS], copy_cycles = INFINITY;
     size_t count = 0;
     FTH_TRY(fth_bench_add_series(run->bench, table->name, table->title, rate_columns,
                                  FTH_COUNT(rate_columns), error));
     fth_bench_show_grid(run->bench, 0, 1, 2);
-    for (uint32_t in_flight = 1; in_flight <= 64; in_flight *= run->quick ? 4 : 2) {
-        FTH_TRY(fth_bench_progress(run, table->title, from + log2(in_flight) / 80, error));
+    for (uint32_t in_flight = run->quick ? 2 : 1; in_flight <= MAX_IN_FLIGHT;
+         in_flight *= run->quick ? 4 : 2) {
+        FTH_TRY(fth_bench_progress(run, table->title, from + log2(in_flight) / 90, error));
         for (size_t i = 0; i < FTH_COUNT(sizes) && count < MAX_POINTS; i++) {
             struct fth_request request;
             double rate;
-            if (!make_rate(run, table, sizes[i], in_flight, &request))
+            if (!make_rate(run, table, sizes[i], in_flight, &request) ||
+                (uint64_t)sizes[i] * in_flight > max_bytes)
                 continue;
             enum fth_status status = fth_copies_rate(run, &request, &rate, error);
             if (status != FTH_OK)
@@ -352,7 +356,7 @@ static enum fth_status tabulate_rates(const struct fth_bench_run *run,
     FTH_TRY(note_rates(run, table, rates, in_flight_bytes, count, error));
     if (table->sms != 1 || table->kind != FTH_COPIES_BULK_LOAD || !isfinite(copy_cycles))
         return FTH_OK;
-    static const char method[] = "bulk copies of 128 bytes, issued by up to 8 warps of one SM";
+    static const char method[] = "bulk copies of 128 bytes, issued by up to 16 warps of one SM";
     FTH_TRY(fth_bench_add_figure(run->bench, "copy_cycles", fth_copies_round(copy_cycles),
                                  "cycles per copy", method, error));
     return fth_note(run->described,

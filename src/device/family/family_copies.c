@@ -286,7 +286,9 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
 enum { MAX_MODULES = 64 };
 
 struct copies_state {
-    struct fth_pool arrays, control; /* control: a counter, then the samples */
+    /* The arrays; those of cold requests, which use one part after the other; a counter, then the
+     * samples. */
+    struct fth_pool arrays, cold, control;
     struct {
         struct fth_copies_code code;
         struct fth_machine_module *module;
@@ -397,15 +399,12 @@ static enum fth_status launch(const struct copies_run *run, struct fth_machine_l
     return runner->ops->wait(runner->machine, run->lowered->time_limit_s, error);
 }
 
-/* Executes the launch after bringing its bytes into the L2, with the same launch, or after removing
- * them from there. */
+/* Executes the launch after bringing its bytes into the L2, with the same launch. */
 static enum fth_status launch_prepared(const struct copies_run *run,
                                        const struct fth_machine_launch *kernel,
                                        struct fth_error *error)
 {
-    if (run->lowered->request->cold)
-        FTH_TRY(fth_runner_flush(run->runner, error));
-    else if (run->lowered->copies.array_bytes)
+    if (!run->lowered->request->cold && run->lowered->copies.array_bytes)
         FTH_TRY(launch(run, *kernel, error));
     return launch(run, *kernel, error);
 }
@@ -487,9 +486,14 @@ static enum fth_status run_copies(struct fth_runner *runner, struct fth_family_s
     struct copies_run run = {.runner = runner, .lowered = lowered};
     FTH_TRY(load(runner, state, lowered->request, &run.module, error));
     FTH_TRY(fth_pool_grow(runner, &state->control, SAMPLES_OFFSET + sample_bytes, error));
-    if (lowered->copies.array_bytes)
-        FTH_TRY(fth_pool_grow(runner, &state->arrays, lowered->copies.array_bytes, error));
-    run.array = state->arrays.address;
+    const uint64_t bytes = lowered->copies.array_bytes;
+    if (lowered->request->cold) {
+        FTH_TRY(fth_pool_grow(runner, &state->cold, fth_pool_cold_bytes(runner, bytes), error));
+        run.array = fth_pool_take(&state->cold, bytes);
+    } else if (bytes) {
+        FTH_TRY(fth_pool_grow(runner, &state->arrays, bytes, error));
+        run.array = state->arrays.address;
+    }
     run.control = state->control.address;
     FTH_TRY(fth_copies_in_cluster(lowered->request->copies.kind) ? run_exchange(&run, error)
                                                                  : run_alone(&run, error));
@@ -510,6 +514,7 @@ static void release_copies(struct fth_runner *runner, void *memory)
     for (size_t i = 0; i < state->module_count; i++)
         runner->ops->unload(runner->machine, state->modules[i].module);
     fth_pool_release(runner, &state->arrays);
+    fth_pool_release(runner, &state->cold);
     fth_pool_release(runner, &state->control);
     free(state);
 }

@@ -122,8 +122,8 @@ struct fth_sim_copy_engine {
     int64_t overhead;      /* time that a copy from global or shared memory takes in addition to the
                             * latency of its source */
     int64_t store_latency; /* of a copy to global memory, besides the time of its bytes */
-    double load_microcycles, store_microcycles; /* time per byte; 0: unlimited */
-    double copy_microcycles;                    /* minimum time per copy */
+    double cycles_per_byte, store_cycles_per_byte; /* 0: unlimited */
+    double copy_cycles;                            /* minimum per copy */
 };
 
 struct fth_sim_plan {
@@ -417,9 +417,10 @@ uint32_t fth_sim_places_get(const struct fth_sim_places *places, uint64_t block)
 struct fth_sim_sm {
     struct fth_sim_port requests;            /* requests that leave the load/store unit */
     struct fth_sim_port l1, shared, cluster; /* bytes */
-    struct fth_sim_port engine;              /* copies and their bytes */
     struct fth_sim_slots banks;              /* shared memory: one row of all banks per cycle */
     struct fth_sim_slots issue[FTH_SIM_SCHEDULERS]; /* instruction issue */
+    struct fth_sim_slots engine; /* cycles in which the copy engine sends requests */
+    double engine_rest;          /* fraction of a cycle that the engine has not been charged for */
 };
 
 /* Groups of copies of a warp whose end is known; more than kernels have in flight. Chosen. */
@@ -432,7 +433,8 @@ struct fth_sim_warp_copies {
     int64_t groups[2][FTH_SIM_GROUPS]; /* end of each group and of all groups before, a ring */
     uint64_t group_count[2];
     int64_t done;   /* end of the accesses of the last instruction */
-    bool started;   /* the last instruction has accessed memory */
+    double charged; /* cycles that the last instruction has occupied the copy engine, */
+    double needed;  /* and cycles that its bytes need */
     bool signalled; /* it has signalled an mbarrier */
     bool multicast; /* it copies to several blocks */
 };

@@ -10,7 +10,7 @@
 /* Cycles of the latency of a copy that are instructions of the thread that measures it: the issue
  * of the copy, the test of the mbarrier and the branches around them. They are part of the figure
  * in the description. Determined with the kernel copies.ptx. */
-#define THREAD_CYCLES 61
+#define THREAD_CYCLES 41
 
 void fth_sim_engine_init(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
@@ -27,22 +27,28 @@ void fth_sim_engine_init(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
     const int64_t store_latency = (int64_t)((store - THREAD_CYCLES) * FTH_SIM_CYCLE);
     engine->overhead = overhead > 0 ? overhead : 0;
     engine->store_latency = store_latency > 0 ? store_latency : 0;
-    engine->load_microcycles = bytes_per_cycle > 0 ? 1e6 / bytes_per_cycle : 0;
-    engine->store_microcycles = store_bytes_per_cycle > 0 ? 1e6 / store_bytes_per_cycle : 0;
-    engine->copy_microcycles = 1e6 * fth_gpu_number(gpu, "tma", "copy_cycles", 0);
+    engine->cycles_per_byte = bytes_per_cycle > 0 ? 1 / bytes_per_cycle : 0;
+    engine->store_cycles_per_byte = store_bytes_per_cycle > 0 ? 1 / store_bytes_per_cycle : 0;
+    engine->copy_cycles = fth_gpu_number(gpu, "tma", "copy_cycles", 0);
 }
 
 int64_t fth_sim_engine_take(struct fth_sim_timing *timing, struct fth_sim_warp *warp, uint32_t sm,
                             int64_t time, uint64_t bytes, bool stores)
 {
     const struct fth_sim_copy_engine *engine = &timing->plan->engine;
-    double cost = (double)bytes * (stores ? engine->store_microcycles : engine->load_microcycles);
-    if (!warp->copies.started && cost < engine->copy_microcycles)
-        cost = engine->copy_microcycles;
-    warp->copies.started = true;
-    /* A request occupies the engine for at most a bucket of the port. */
-    const double max = 1e6 * FTH_SIM_BUCKET_CYCLES;
-    return fth_sim_port_take(&timing->sms[sm].engine, time, (uint32_t)(cost < max ? cost : max));
+    struct fth_sim_sm *unit = &timing->sms[sm];
+    struct fth_sim_warp_copies *copies = &warp->copies;
+    copies->needed +=
+        (double)bytes * (stores ? engine->store_cycles_per_byte : engine->cycles_per_byte);
+    /* The first request of a small copy occupies the engine for all of the copy. */
+    const double total =
+        copies->needed > engine->copy_cycles ? copies->needed : engine->copy_cycles;
+    double cycles = total - copies->charged;
+    copies->charged = total;
+    cycles += unit->engine_rest;
+    const unsigned whole = (unsigned)cycles;
+    unit->engine_rest = cycles - whole;
+    return whole ? fth_sim_slots_take(&unit->engine, time, whole) : 0;
 }
 
 void fth_sim_copies_note(struct fth_sim_warp *warp, const struct fth_ptx_access *access,

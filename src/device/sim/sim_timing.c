@@ -38,8 +38,8 @@ enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing, const struct 
         return fth_no_memory(error, "simulate GPU", NULL);
     for (uint32_t i = 0; i < plan->sms; i++) {
         timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
-            timing->sms[i].cluster.bits = timing->sms[i].engine.bits = SM_RING_BITS;
-        timing->sms[i].banks.bits = BANK_RING_BITS;
+            timing->sms[i].cluster.bits = SM_RING_BITS;
+        timing->sms[i].banks.bits = timing->sms[i].engine.bits = BANK_RING_BITS;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             timing->sms[i].issue[j].bits = ISSUE_RING_BITS;
     }
@@ -61,7 +61,7 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing)
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             fth_sim_slots_fini(&timing->sms[i].issue[j]);
         fth_sim_port_fini(&timing->sms[i].cluster);
-        fth_sim_port_fini(&timing->sms[i].engine);
+        fth_sim_slots_fini(&timing->sms[i].engine);
     }
     for (size_t i = 0; i < FTH_COUNT(timing->warps); i++)
         free(timing->warps[i].ready);
@@ -264,7 +264,8 @@ static inline void issue_instruction(struct fth_sim_timing *timing, struct fth_s
     warp->operand_base = base;
     warp->now = time + FTH_SIM_CYCLE;
     warp->copies.done = time;
-    warp->copies.started = warp->copies.signalled = false;
+    warp->copies.charged = warp->copies.needed = 0;
+    warp->copies.signalled = false;
     if (issue->mask == 0)
         return;
     int64_t done = time + (operands->accesses ? FTH_SIM_CYCLE : ALU_LATENCY);
