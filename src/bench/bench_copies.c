@@ -271,12 +271,13 @@ static bool make_rate(const struct fth_bench_run *run, const struct rate_table *
     /* Bytes per SM of the shorter sequence. A simulated GPU is exact, so that few copies suffice.
      */
     const uint64_t moved = run->quick ? 32 << 10 : table->cold ? 2 << 20 : 256 << 10;
+    const uint32_t min_turns = run->quick ? 2 : 8;
     *request = fth_copies_request(table->kind, bytes);
     struct fth_copies *copies = &request->copies;
     if (!put_in_flight(run, in_flight, copies))
         return false;
     const uint32_t turns = (uint32_t)(moved / ((uint64_t)bytes * in_flight));
-    copies->count = copies->depth * (turns < 2 ? 2 : turns > 512 ? 512 : turns);
+    copies->count = copies->depth * (turns < min_turns ? min_turns : turns > 512 ? 512 : turns);
     copies->sms = table->sms;
     copies->passes = run->quick ? 1 : FTH_COPIES_RATE_PASSES;
     copies->span_bytes = l2_span_bytes * (bytes * copies->threads > l2_span_bytes ? 2 : 1);

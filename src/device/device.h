@@ -293,9 +293,9 @@ struct fth_evict {
  * many back when all have arrived; `count` such round trips are a pass. In a multicast, `partner`
  * is 0, block 0 sends to all blocks, and all blocks wait for each other.
  *
- * There is one sample per pass: the cycles of the slowest block, from the issue of the first copy
- * to the completion of the last one; in a cluster, those of block 0. A pass without a sample comes
- * first. */
+ * There is one sample per pass: the cycles of the slowest warp of all blocks, from the issue of the
+ * first copy to the completion of the last one; in a cluster, those of block 0. A pass without a
+ * sample comes first. */
 struct fth_copies {
     enum fth_copies_kind kind;
     uint32_t bytes, depth, count, threads;

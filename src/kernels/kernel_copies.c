@@ -132,13 +132,15 @@ static void add_issue(struct fth_buffer *out, const struct fth_copies_code *code
     }
 }
 
-/* Writes the instructions that wait for the oldest copy. */
+/* Writes the instructions that wait for the oldest copy. The thread tests the mbarrier in a loop:
+ * mbarrier.try_wait would suspend it, on an H200 for 150 cycles at a time, which latencies would
+ * show. */
 static void format_wait(enum completion completion, uint32_t depth, char *text, size_t size)
 {
-    static const char try_wait[] =
-        "mbarrier.try_wait.parity.shared.b64 %ready, [%bar], %phase;\n    @!%ready bra drain;";
+    static const char test[] =
+        "mbarrier.test_wait.parity.shared.b64 %ready, [%bar], %phase;\n    @!%ready bra drain;";
     switch (completion) {
-    case MBARRIER: snprintf(text, size, "%s", try_wait); return;
+    case MBARRIER: snprintf(text, size, "%s", test); return;
     case BULK_GROUP:
         snprintf(text, size, "cp.async.bulk.wait_group.read %u;", (unsigned)depth - 1);
         return;
@@ -180,7 +182,7 @@ enum fth_status fth_kernels_copies(const struct fth_copies_code *code, struct ft
                                          [THREAD_GROUP] = "cp.async.wait_group 0;",
                                          [AT_ONCE] = ""};
     static const char threads[] = "mov.u32 %part, %thread; setp.eq.u32 %copies, %thread, %thread;",
-                      warps[] = "shr.u32 %part, %thread, 5; and.b32 %x, %thread, 31;\n"
+                      warps[] = "shr.u32 %part, %thread, 5; "
                                 "    setp.eq.u32 %copies, %x, 0;";
     const struct copies_row *row = &rows[code->kind];
     const bool counted = row->completion == MBARRIER;

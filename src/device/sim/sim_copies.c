@@ -10,7 +10,7 @@
 /* Cycles of the latency of a copy that are instructions of the thread that measures it: the issue
  * of the copy, the test of the mbarrier and the branches around them. They are part of the figure
  * in the description. Determined with the kernel copies.ptx. */
-#define THREAD_CYCLES 41
+#define THREAD_CYCLES 34
 
 void fth_sim_engine_init(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
