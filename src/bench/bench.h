@@ -7,6 +7,8 @@
  *   bench_atomics.c        atomic operations
  *   bench_atomic_tables.c  where they execute; their throughput by scope, type and contention
  *   bench_banks.c          shared memory under bank conflicts
+ *   bench_copies.c         copies by the TMA
+ *   bench_copies_cluster.c copies in clusters, cp.async; bench_copies.h
  *   bench_global.c         memory by CTAs, their size and ILP
  *   bench_latency.c        latency by footprint
  *   bench_link.c           copies between host and GPU, and between GPUs
@@ -139,6 +141,7 @@ typedef enum fth_status fth_bench_function(const struct fth_bench_run *run,
 fth_bench_function fth_bench_arith, fth_bench_banks, fth_bench_atomics;
 fth_bench_function fth_bench_global, fth_bench_link, fth_bench_stream;
 fth_bench_function fth_bench_shared, fth_bench_scaling, fth_bench_latency, fth_bench_memory;
+fth_bench_function fth_bench_copies;
 
 /* Parts of the benches `atomics` and `link`. */
 fth_bench_function fth_bench_atomic_tables, fth_bench_zero_copy;

@@ -36,6 +36,8 @@ static const struct {
      fth_bench_link, 1},
     {"memory", "memory by stride, with mixed reads and writes; periods of refresh",
      fth_bench_memory, 1},
+    {"copies", "copies by TMA, in clusters and by cp.async: latency and bandwidth",
+     fth_bench_copies, 2},
     /* This bench is last because it allocates nearly all memory. */
     {"stream", "STREAM's kernels, checked, by size and threads", fth_bench_stream, 3},
 };

@@ -40,6 +40,7 @@ enum fth_family {
     FTH_FAMILY_TRAFFIC,  /* `traffic`: reads and writes of parts of an array by all threads */
     FTH_FAMILY_HINT,     /* `hint`: what accesses with hints leave in L1 and L2 */
     FTH_FAMILY_CONTEND,  /* `contend`: reads of one SM while others read one line */
+    FTH_FAMILY_COPIES,   /* `copies`: asynchronous copies */
     FTH_FAMILY_COUNT
 };
 
@@ -375,6 +376,31 @@ struct fth_contend {
     uint32_t target_bytes, rival_count, range_count;
     uint32_t rivals[FTH_CONTEND_MAX_RIVALS]; /* indices of the SMs, ascending */
     struct fth_contend_range ranges[FTH_CONTEND_MAX_RANGES];
+/* Copies of `bytes` bytes.
+ *
+ * Between global and shared memory, each of `sms` blocks (0: as many as there are SMs), with one
+ * block per SM, has `threads` threads that copy. Each of them executes `count` copies per pass, of
+ * which `depth` are in flight. The block copies `span_bytes` of its own in global memory, and then
+ * starts again. Without `cold`, these bytes are in the L2, if they fit. With `cold` they are not,
+ * so that each pass should copy other bytes than the passes before. Unless the kind is one for
+ * which each thread copies its part (fth_copies_by_threads), each thread is in a warp of its own,
+ * and its copies begin at multiples of 128 bytes. A tensor copy has `rank` dimensions; the
+ * innermost one has `row_bytes`.
+ *
+ * In a cluster, block 0 sends `depth` copies to the block with the rank `partner`, which sends as
+ * many back when all have arrived; `count` such round trips are a pass. In a multicast, `partner`
+ * is 0, block 0 sends to all blocks, and all blocks wait for each other.
+ *
+ * There is one sample per pass: the cycles of the slowest warp of all blocks, from the issue of the
+ * first copy to the completion of the last one; in a cluster, those of block 0. A pass without a
+ * sample comes first. */
+struct fth_copies {
+    enum fth_copies_kind kind;
+    uint32_t bytes, depth, count, threads;
+    uint32_t rank, row_bytes;  /* of a tensor copy; otherwise 0 */
+    uint32_t cluster, partner; /* in a cluster; otherwise 0 */
+    uint32_t sms, passes;
+    uint64_t span_bytes; /* 0 in a cluster */
 };
 
 /* Value of fth_request.sm: the device chooses the SM. */
@@ -403,6 +429,7 @@ struct fth_request {
         struct fth_traffic traffic;
         struct fth_hint hint;
         struct fth_contend contend;
+        struct fth_copies copies;
     };
 };
 

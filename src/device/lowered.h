@@ -56,6 +56,13 @@ struct fth_lowered_sweep {
     uint64_t stride_bytes; /* by which a thread advances */
 };
 
+struct fth_lowered_copies {
+    uint64_t stage_bytes;              /* from one stage in shared memory to the next */
+    uint64_t step_bytes;               /* from one copy of a block in global memory to its next */
+    uint64_t array_bytes;              /* of all blocks */
+    uint32_t box[FTH_TENSOR_MAX_RANK]; /* of a tensor copy, in elements of 4 bytes */
+};
+
 struct fth_lowered {
     const struct fth_request *request;
     uint64_t sample_count; /* in the answer */
@@ -71,6 +78,7 @@ struct fth_lowered {
         struct fth_lowered_stream stream;
         struct fth_lowered_operate operate;
         struct fth_lowered_sweep sweep;
+        struct fth_lowered_copies copies;
     };
 };
 

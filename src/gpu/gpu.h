@@ -31,7 +31,8 @@ enum fth_class {
     FTH_CLASS_L2 = 1 << 7, /* used together with CACHE */
     FTH_CLASS_TLB = 1 << 8,
     FTH_CLASS_MEMORY = 1 << 9,
-    FTH_CLASS_REGISTERS = 1 << 10
+    FTH_CLASS_REGISTERS = 1 << 10,
+    FTH_CLASS_ENGINE = 1 << 11 /* a copy engine */
 };
 
 /* A section that a description can have. */

@@ -14,9 +14,10 @@
 #define TLB FTH_CLASS_TLB
 #define MEMORY FTH_CLASS_MEMORY
 #define REGISTERS FTH_CLASS_REGISTERS
+#define ENGINE FTH_CLASS_ENGINE
 #define DEVICE FTH_CLASS_DEVICE
 #define NOISE FTH_CLASS_NOISE
-#define ELEMENTS (CACHE | ICACHE | SHARED | TLB | MEMORY | REGISTERS)
+#define ELEMENTS (CACHE | ICACHE | SHARED | TLB | MEMORY | REGISTERS | ENGINE)
 
 static const struct fth_element_def sections[] = {
     {"device", "Device", "device", DEVICE},
@@ -37,6 +38,7 @@ static const struct fth_element_def sections[] = {
     {"tlb_l3", "TLB L3", "TLB L3", TLB},
     {"memory", "Device memory", "memory", MEMORY},
     {"registers", "Registers", "registers", REGISTERS},
+    {"tma", "Copy engine", "TMA", ENGINE},
 };
 /* The first sections, device and noise, are not elements. */
 enum { NOT_ELEMENTS = 2 };
@@ -230,6 +232,10 @@ static const struct fth_attribute_def attributes[] = {
     {"pause_cycles", MEMORY, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"ecc", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
     {"compression", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"store_latency_cycles", ENGINE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"bytes_per_cycle", ENGINE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"store_bytes_per_cycle", ENGINE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"copy_cycles", ENGINE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
 };
 
 static const struct fth_element_def *find_section(const char *name)

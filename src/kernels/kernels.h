@@ -5,6 +5,7 @@
  *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, contend.ptx, evict.ptx,
  *                     fetch.ptx, pair.ptx, place.ptx, stream.ptx
  *   kernel_hint.c     hint.ptx
+ *   kernel_copies.c   copies.ptx, exchange.ptx
  *   kernel_operate.c  operate.ptx
  *   kernel_sweep.c    sweep.ptx, pattern.ptx
  *   kernel_visit.c    visit.ptx, traffic.ptx
@@ -229,6 +230,45 @@ unsigned fth_operation_round(enum fth_operation operation, unsigned chains);
 /* Appends the module of one operation with `chains` independent chains per thread. */
 FTH_MUST_USE enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
                                                  struct fth_buffer *out, struct fth_error *error);
+
+/* ---- kernel_copies.c ---- */
+
+/* The ways to copy between global and shared memory (copies.ptx), or to the shared memory of other
+ * blocks of a cluster (exchange.ptx). */
+enum fth_copies_kind {
+    FTH_COPIES_BULK_LOAD,   /* cp.async.bulk, global to shared memory; one thread per warp */
+    FTH_COPIES_BULK_STORE,  /* the same, shared to global memory */
+    FTH_COPIES_TENSOR_LOAD, /* cp.async.bulk.tensor, global to shared memory; one thread per warp */
+    FTH_COPIES_ASYNC_CA,    /* cp.async.ca; each thread copies 4, 8 or 16 bytes */
+    FTH_COPIES_ASYNC_CG,    /* cp.async.cg; each thread copies 16 bytes */
+    FTH_COPIES_LOAD_STORE,  /* ld.global.cg and st.shared of 4, 8 or 16 bytes by each thread */
+    FTH_COPIES_CLUSTER,     /* cp.async.bulk, shared memory to that of another block, and back */
+    FTH_COPIES_STORE_ASYNC, /* st.async of 8 bytes to another block, and back */
+    FTH_COPIES_MULTICAST,   /* cp.async.bulk, global memory to the shared memory of all blocks */
+    FTH_COPIES_KINDS
+};
+const char *fth_copies_kind_name(enum fth_copies_kind kind); /* "bulk-load" */
+/* Returns the lowest compute capability that has the instructions, 90 for 9.0. */
+unsigned fth_copies_capability(enum fth_copies_kind kind);
+/* Whether each thread copies its part, whether blocks of a cluster receive copies of others, and
+ * whether an mbarrier counts what has been copied. */
+bool fth_copies_by_threads(enum fth_copies_kind kind);
+bool fth_copies_in_cluster(enum fth_copies_kind kind);
+bool fth_copies_counted(enum fth_copies_kind kind);
+/* Bytes of shared memory in front of the stages, with an mbarrier of 8 bytes for each of at most
+ * FTH_COPIES_MAX_STAGES stages of a block. */
+enum { FTH_COPIES_HEAD_BYTES = 1024, FTH_COPIES_MAX_STAGES = FTH_COPIES_HEAD_BYTES / 8 };
+/* Which kernel to generate. */
+struct fth_copies_code {
+    enum fth_copies_kind kind;
+    uint32_t bytes; /* per thread, if each thread copies its part; otherwise not used */
+    uint32_t depth; /* copies in flight; not used if an mbarrier counts them */
+    uint32_t rank;  /* dimensions of the tensor; otherwise 0 */
+};
+/* Appends the module of one kernel: `copies`, or `exchange` in a cluster. The templates document
+ * their parameters. */
+FTH_MUST_USE enum fth_status fth_kernels_copies(const struct fth_copies_code *code,
+                                                struct fth_buffer *out, struct fth_error *error);
 
 /* ---- kernel_sweep.c ---- */
 

@@ -440,6 +440,29 @@ struct fth_ptx_range {
     bool multicast; /* the instruction copies to several blocks; one range for each */
 };
 
+/* What a warp does with asynchronous copies, after the accesses of the instruction. */
+enum fth_ptx_copy_step {
+    FTH_COPY_STEP_SIGNAL, /* an mbarrier will count what the instruction copies */
+    FTH_COPY_STEP_TEST,   /* the warp sees that a phase of an mbarrier is complete */
+    FTH_COPY_STEP_COMMIT, /* the copies since the last commit form a group */
+    FTH_COPY_STEP_WAIT    /* the warp waits for groups */
+};
+struct fth_ptx_copy_event {
+    struct fth_ptx_warp_id who;
+    enum fth_ptx_copy_step step;
+    /* FTH_COPY_STEP_SIGNAL, FTH_COPY_STEP_TEST: the mbarrier, as an offset in the shared memory of
+     * the block with the rank `target`, and the parity of its phase. */
+    uint64_t mbarrier;
+    uint32_t target;
+    unsigned parity;
+    /* The other steps: groups of bulk copies, or of cp.async. */
+    bool bulk;
+    /* FTH_COPY_STEP_WAIT: for all groups but the last `pending` ones, and whether only until the
+     * sources have been read. */
+    uint64_t pending;
+    bool reads;
+};
+
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since
  * Volta. */
 #define FTH_PTX_INSTRUCTION_BYTES 16
@@ -492,6 +515,8 @@ struct fth_ptx_observer {
     bool (*prefetch)(void *user, const struct fth_ptx_access *access);
     /* The copy engine copies a range. Its accesses, of 16 bytes each, are reported as well. */
     bool (*range)(void *user, const struct fth_ptx_range *range);
+    /* A warp issues asynchronous copies that an mbarrier counts, or waits for copies. */
+    bool (*copies)(void *user, const struct fth_ptx_copy_event *event);
     /* A barrier of the block is complete. `warps` has one bit for each warp that was waiting at it
      * and continues. */
     bool (*barrier)(void *user, uint64_t block, uint32_t barrier, uint32_t warps);

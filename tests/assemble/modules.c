@@ -10,15 +10,16 @@
 struct module {
     const char *name;
     /* The PTX comes from `text` unless it is NULL, else from `sweep` unless its unroll is 0, else
-     * from `traffic_bytes` unless it is 0, else from `visit` if it is a visit, else from
-     * `operation`. */
+     * from `copies` unless its depth is 0, else from `traffic_bytes` unless it is 0, else from
+     * `visit` if it is a visit, else from `operation`. */
     enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error);
     struct fth_sweep_code sweep;
+    struct fth_copies_code copies;
     uint32_t traffic_bytes;
     bool is_visit;
     enum fth_visit_operation visit;
     enum fth_operation operation;
-    char own_name[40]; /* of a sweep, a visit or a traffic, for `name` */
+    char own_name[40]; /* of a sweep, copies, a visit or a traffic, for `name` */
 };
 
 static const struct module experiments = {.name = "experiments", .text = fth_kernels_experiments};
@@ -38,6 +39,7 @@ static int print(const struct module *module)
     enum fth_status status =
         module->text            ? module->text(&ptx, &error)
         : module->sweep.unroll  ? fth_kernels_sweep(&module->sweep, &ptx, &error)
+        : module->copies.depth  ? fth_kernels_copies(&module->copies, &ptx, &error)
         : module->traffic_bytes ? fth_kernels_traffic(module->traffic_bytes, &ptx, &error)
         : module->is_visit      ? fth_kernels_visit(module->visit, &ptx, &error)
                            : fth_kernels_operate(module->operation, FTH_MAX_CHAINS, &ptx, &error);
@@ -110,14 +112,39 @@ static size_t add_accesses(struct module *modules)
     return count;
 }
 
+/* Adds each kind of copy, with each width that it has, and tensors of each rank. Returns the number
+ * of modules added. */
+static size_t add_copies(struct module *modules)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < 5 * FTH_COPIES_KINDS; i++) {
+        const enum fth_copies_kind kind = (enum fth_copies_kind)(i / 5);
+        const unsigned variant = i % 5;
+        const bool tensor = kind == FTH_COPIES_TENSOR_LOAD;
+        const bool widths = kind == FTH_COPIES_ASYNC_CA || kind == FTH_COPIES_LOAD_STORE;
+        if (variant && !tensor && (!widths || variant > 2))
+            continue;
+        struct module *module = &modules[count++];
+        *module = (struct module){
+            .copies = {kind, 16u >> variant, 8, tensor ? variant + 1 : 0},
+        };
+        snprintf(module->own_name, sizeof module->own_name, "copies.%s.%u",
+                 fth_copies_kind_name(kind), variant);
+        module->name = module->own_name;
+    }
+    return count;
+}
+
 int main(int count, char *words[])
 {
     enum {
-        MAX = 3 + FTH_FAMILY_COUNT + 4 * FTH_SWEEP_KINDS + FTH_OPERATIONS + 3 + FTH_VISIT_OPERATIONS
+        MAX = 3 + FTH_FAMILY_COUNT + 4 * FTH_SWEEP_KINDS + 5 * FTH_COPIES_KINDS + FTH_OPERATIONS +
+              3 + FTH_VISIT_OPERATIONS
     };
     struct module modules[MAX] = {experiments, narrow_pattern, wide_pattern};
     size_t modules_count = 3 + add_sweeps(&modules[3]);
     modules_count += add_accesses(&modules[modules_count]);
+    modules_count += add_copies(&modules[modules_count]);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++) {
         const struct fth_family_ops *family = fth_family_of((enum fth_family)i);
         if (family->make_ptx)

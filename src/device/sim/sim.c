@@ -276,6 +276,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         .threads = 1,
         .sms = sim->plan.sms,
         .max_instructions = sim->max_instructions,
+        .copy_order = FTH_COPY_EARLY, /* the observer computes when they are complete */
         .observer = &observer,
         .log = &sim->log};
     const uint64_t threads = volume(launch->threads, launch->threads_yz);

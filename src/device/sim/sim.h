@@ -11,6 +11,7 @@
  *   sim_timing.c    warps: scoreboard, clock, barriers
  *   sim_fetch.c     instruction fetch
  *   sim_path.c      latency of a memory access
+ *   sim_copies.c    asynchronous copies: the copy engine, and when copies are complete
  *   sim_caches.c    caches of the SMs
  *   sim_l2.c        L2 and its partitions, memory
  *   sim_join.c      reads of several SMs that the L2 receives as one
@@ -143,6 +144,17 @@ struct fth_sim_slices {
     const int64_t *extras;
 };
 
+/* The copy engine of an SM, which executes bulk and tensor copies. Without the element `tma` in the
+ * description, all members are 0: copies then cost as much as accesses of the warp. */
+struct fth_sim_copy_engine {
+    bool present;
+    int64_t overhead;      /* time that a copy from global or shared memory takes in addition to the
+                            * latency of its source */
+    int64_t store_latency; /* of a copy to global memory, besides the time of its bytes */
+    double cycles_per_byte, store_cycles_per_byte; /* 0: unlimited */
+    double copy_cycles;                            /* minimum per copy */
+};
+
 struct fth_sim_plan {
     struct fth_arena arena; /* owns every list and text of the plan */
     uint32_t sms, warps_per_sm;
@@ -173,6 +185,7 @@ struct fth_sim_plan {
     int64_t conflict; /* time that each further way of a bank conflict adds */
     uint32_t banks, bank_bytes;
     struct fth_sim_rates shared_rates; /* of one SM */
+    struct fth_sim_copy_engine engine;
     bool has_clusters;
     int64_t cluster_latency, cluster_far_latency;
     struct fth_sim_rates cluster_rates; /* of one SM */
@@ -510,7 +523,34 @@ struct fth_sim_sm {
     struct fth_sim_port l1, shared, cluster; /* bytes */
     struct fth_sim_slots banks;              /* shared memory: one row of all banks per cycle */
     struct fth_sim_slots issue[FTH_SIM_SCHEDULERS]; /* instruction issue */
+    struct fth_sim_slots engine; /* cycles in which the copy engine sends requests */
+    double engine_rest;          /* fraction of a cycle that the engine has not been charged for */
 };
+
+/* Groups of copies of a warp whose end is known; more than kernels have in flight. Chosen. */
+enum { FTH_SIM_GROUPS = 32 };
+
+/* When the asynchronous copies of a warp are complete. The index tells bulk copies from those by
+ * lanes. */
+struct fth_sim_warp_copies {
+    int64_t open[2];                   /* end of the copies that are in no group */
+    int64_t groups[2][FTH_SIM_GROUPS]; /* end of each group and of all groups before, a ring */
+    uint64_t group_count[2];
+    int64_t done;   /* end of the accesses of the last instruction */
+    double charged; /* cycles that the last instruction has occupied the copy engine, */
+    double needed;  /* and cycles that its bytes need */
+    bool signalled; /* it has signalled an mbarrier */
+    bool multicast; /* it copies to several blocks */
+};
+
+/* An mbarrier and the end of the copies that it counts, by the parity of the phase. */
+struct fth_sim_mbarrier {
+    uint64_t offset; /* in shared memory; UINT64_MAX: none */
+    int64_t complete[2];
+};
+/* Entries of the table of a block's mbarriers; a power of two. Where two of them have the same
+ * entry, the last one counts. Chosen: more than kernels have. */
+enum { FTH_SIM_MBARRIERS = 128 };
 
 enum { FTH_SIM_MAX_WARPS = 32, FTH_SIM_MAX_RESIDENT = 32, FTH_SIM_MAX_CLUSTER = 16 };
 
@@ -524,6 +564,7 @@ struct fth_sim_warp {
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */
     uint32_t operand_base;
+    struct fth_sim_warp_copies copies;
     /* State of fth_sim_fetch. Lines and ends are in bytes of machine code; instruction addresses
      * count FTH_PTX_INSTRUCTION_BYTES per instruction. */
     uint64_t fetch_line;             /* start of the line of the last instruction */
@@ -562,6 +603,7 @@ struct fth_sim_timing {
         uint32_t sm, slot;
     } blocks[FTH_SIM_MAX_CLUSTER];
     struct fth_sim_warp warps[FTH_SIM_MAX_CLUSTER * FTH_SIM_MAX_WARPS];
+    struct fth_sim_mbarrier mbarriers[FTH_SIM_MAX_CLUSTER][FTH_SIM_MBARRIERS]; /* [rank] */
     int64_t cluster_complete[2]; /* [phase & 1] time of the latest arrival at the cluster barrier */
 };
 
@@ -594,12 +636,35 @@ int64_t fth_sim_fetch(struct fth_sim_timing *timing, struct fth_sim_warp *warp,
 
 /* ---- sim_path.c ---- */
 
+static inline struct fth_sim_warp *fth_sim_warp_of(struct fth_sim_timing *timing,
+                                                   const struct fth_ptx_warp_id *who)
+{
+    return &timing->warps[who->rank * FTH_SIM_MAX_WARPS + who->warp];
+}
+
 /* Returns the latency of the access, which issues at `time`, without noise. */
 int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
                              int64_t time);
 /* Brings into the caches what a prefetch, which issues at `time`, brings there. */
 void fth_sim_prefetch(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
                       int64_t time);
+
+/* ---- sim_copies.c ---- */
+
+/* Fills plan->engine; the latencies of the L2 are known. */
+void fth_sim_engine_init(struct fth_sim_plan *plan, const struct fth_gpu *gpu);
+/* Starts the table of the mbarriers of the block with this rank. */
+void fth_sim_mbarriers_clear(struct fth_sim_timing *timing, uint32_t rank);
+/* Occupies the engine of the warp's SM for a request of a copy that begins at `time`. Returns the
+ * time that the request waits. */
+int64_t fth_sim_engine_take(struct fth_sim_timing *timing, struct fth_sim_warp *warp, uint32_t sm,
+                            int64_t time, uint64_t bytes, bool stores);
+/* Notes that an access of the last instruction ends at `done`. */
+void fth_sim_copies_note(struct fth_sim_warp *warp, const struct fth_ptx_access *access,
+                         int64_t done);
+/* Implement the callbacks `range` and `copies` of struct fth_ptx_observer for a warp. */
+bool fth_sim_on_range(void *user, const struct fth_ptx_range *range);
+bool fth_sim_on_copies(void *user, const struct fth_ptx_copy_event *event);
 
 /* ---- sim_facts.c ---- */
 

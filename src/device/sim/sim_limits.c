@@ -62,6 +62,10 @@ static const struct limit {
     {NULL, "conflict_cycles", 0, 1e6},
     {NULL, "page_table_switch_cycles", 0, 1e6},
     {NULL, "cycles_per_instruction", 0, 1e4},
+    {NULL, "store_latency_cycles", 0, 1e6},
+    {NULL, "bytes_per_cycle", 0.1, 1e6}, /* a request then takes less than a bucket of a port */
+    {NULL, "store_bytes_per_cycle", 0.1, 1e6},
+    {NULL, "copy_cycles", 0, 200},
 };
 
 /* Attributes with a bandwidth, of which 0 means unlimited. Otherwise it is at least this many bytes

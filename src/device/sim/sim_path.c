@@ -362,6 +362,48 @@ static int64_t shared_latency(struct fth_sim_timing *timing, const struct fth_pt
            wait;
 }
 
+/* ---- the copy engine ---- */
+
+/* Returns the latency of an access of the copy engine. Its accesses to the shared memory of its own
+ * SM are part of the copy. A multicast reads global memory once, for the first of its blocks. */
+static int64_t engine_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                              int64_t time)
+{
+    const struct fth_sim_plan *plan = timing->plan;
+    const struct fth_sim_copy_engine *engine = &plan->engine;
+    struct fth_sim_warp *warp = fth_sim_warp_of(timing, &access->who);
+    const uint32_t sm = access->who.sm;
+    const bool reads = access->kind == FTH_ACCESS_READ;
+    static const uint8_t no_caches[] = {FTH_SIM_ELEMENTS};
+    if (access->space == FTH_SPACE_SHARED) {
+        if (access->target == access->who.rank || warp->copies.multicast)
+            return 0;
+        const uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
+        int64_t wait = fth_sim_engine_take(timing, warp, sm, time, bytes, false);
+        wait += fth_sim_port_move(&timing->sms[sm].cluster, &plan->cluster_rates, 1, time + wait, 0,
+                                  bytes);
+        return engine->overhead + wait + block_latency(plan, access->who.rank, access->target);
+    }
+    if (warp->copies.multicast && warp->copies.signalled)
+        return 0;
+    struct requests requests;
+    coalesce(timing, access, &requests);
+    int64_t worst = 0;
+    for (unsigned i = 0; i < requests.count; i++) {
+        const struct request *request = &requests.list[i];
+        int64_t latency = fth_sim_engine_take(timing, warp, sm, time, request->bytes, !reads);
+        if (reads)
+            latency += engine->overhead + read_latency(timing, &access->who, no_caches, *request,
+                                                       time + latency + engine->overhead);
+        else {
+            (void)write_latency(timing, access, *request, time + latency);
+            latency += engine->store_latency;
+        }
+        worst = latency > worst ? latency : worst;
+    }
+    return worst;
+}
+
 /* ---- the whole access ---- */
 
 int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
@@ -369,6 +411,8 @@ int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx
 {
     if (access->space == FTH_SPACE_PARAM)
         return 0; /* kernel parameters are always resident */
+    if (access->unit == FTH_UNIT_COPY_ENGINE && timing->plan->engine.present)
+        return engine_latency(timing, access, time);
     if (access->space == FTH_SPACE_SHARED)
         return shared_latency(timing, access, time);
     const struct read_way way = find_way(timing->plan, access);

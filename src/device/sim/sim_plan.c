@@ -691,10 +691,10 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);
     plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);
     plan->neighbour_rate = fth_gpu_number(gpu, "noise", "neighbour_rate", 0);
-    if (fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&
-        fill_near_partitions(plan, gpu) && fill_tlbs(plan, gpu))
-        return FTH_OK;
-    return fth_no_memory(error, "simulate GPU", NULL);
+    const bool filled = fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&
+                        fill_near_partitions(plan, gpu) && fill_tlbs(plan, gpu);
+    fth_sim_engine_init(plan, gpu);
+    return filled ? FTH_OK : fth_no_memory(error, "simulate GPU", NULL);
 }
 
 void fth_sim_plan_fini(struct fth_sim_plan *plan)

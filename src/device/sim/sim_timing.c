@@ -39,7 +39,7 @@ enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing, const struct 
     for (uint32_t i = 0; i < plan->sms; i++) {
         timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
             timing->sms[i].cluster.bits = SM_RING_BITS;
-        timing->sms[i].banks.bits = BANK_RING_BITS;
+        timing->sms[i].banks.bits = timing->sms[i].engine.bits = BANK_RING_BITS;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             timing->sms[i].issue[j].bits = ISSUE_RING_BITS;
     }
@@ -61,6 +61,7 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing)
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             fth_sim_slots_fini(&timing->sms[i].issue[j]);
         fth_sim_port_fini(&timing->sms[i].cluster);
+        fth_sim_slots_fini(&timing->sms[i].engine);
     }
     for (size_t i = 0; i < FTH_COUNT(timing->warps); i++)
         free(timing->warps[i].ready);
@@ -113,12 +114,6 @@ void fth_sim_timing_launch(struct fth_sim_timing *timing, uint64_t code_base, ui
         timing->warps[i].block = UINT64_MAX;
 }
 
-static inline struct fth_sim_warp *warp_of(struct fth_sim_timing *timing,
-                                           const struct fth_ptx_warp_id *who)
-{
-    return &timing->warps[who->rank * FTH_SIM_MAX_WARPS + who->warp];
-}
-
 /* Ends the block that has this rank, if there is one, and frees its slot on the SM. */
 static void end_block(struct fth_sim_timing *timing, uint32_t rank)
 {
@@ -149,8 +144,10 @@ static void begin_block(struct fth_sim_timing *timing, const struct fth_ptx_warp
     timing->blocks[who->rank].block = who->block;
     timing->blocks[who->rank].sm = who->sm;
     timing->blocks[who->rank].slot = slot;
+    fth_sim_mbarriers_clear(timing, who->rank);
     for (uint32_t i = 0; i < timing->warp_count; i++) {
         struct fth_sim_warp *warp = &timing->warps[who->rank * FTH_SIM_MAX_WARPS + i];
+        warp->copies = (struct fth_sim_warp_copies){.done = 0};
         warp->block = who->block;
         warp->now = warp->issued = warp->pending = warp->fetched = slot_free_at[slot];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
@@ -194,7 +191,7 @@ static bool lacks_memory(const struct fth_sim_timing *timing)
         const struct fth_sim_sm *sm = &timing->sms[i];
         const struct fth_sim_l2_ports *outer = &timing->l2.ports[i];
         failed = failed || sm->requests.failed || sm->l1.failed || sm->shared.failed ||
-                 sm->cluster.failed || sm->banks.failed || outer->l2.failed ||
+                 sm->cluster.failed || sm->engine.failed || sm->banks.failed || outer->l2.failed ||
                  outer->memory.failed || outer->link.failed;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             failed = failed || sm->issue[j].failed;
@@ -266,6 +263,9 @@ static inline void issue_instruction(struct fth_sim_timing *timing, struct fth_s
     warp->operands = operands;
     warp->operand_base = base;
     warp->now = time + FTH_SIM_CYCLE;
+    warp->copies.done = time;
+    warp->copies.charged = warp->copies.needed = 0;
+    warp->copies.signalled = false;
     if (issue->mask == 0)
         return;
     int64_t done = time + (operands->accesses ? FTH_SIM_CYCLE : ALU_LATENCY);
@@ -291,7 +291,7 @@ __attribute__((noinline)) static bool issue_slow_path(struct fth_sim_timing *tim
 static bool on_issue(void *user, const struct fth_ptx_issue *issue)
 {
     struct fth_sim_timing *timing = user;
-    struct fth_sim_warp *warp = warp_of(timing, &issue->who);
+    struct fth_sim_warp *warp = fth_sim_warp_of(timing, &issue->who);
     uint64_t address = timing->code_base + issue->operands->code_offset;
     /* In most cases, the innermost cache has just delivered the line of the instruction. */
     bool same_line =
@@ -320,12 +320,13 @@ static int64_t run_neighbour(struct fth_sim_timing *timing)
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_sim_timing *timing = user;
-    struct fth_sim_warp *warp = warp_of(timing, &access->who);
+    struct fth_sim_warp *warp = fth_sim_warp_of(timing, &access->who);
     int64_t latency = run_neighbour(timing);
     latency += fth_sim_path_latency(timing, access, warp->issued + latency);
     if (access->kind != FTH_ACCESS_WRITE)
         latency = fth_sim_noise_add(&timing->noise, latency);
     int64_t done = warp->issued + latency;
+    fth_sim_copies_note(warp, access, done);
     warp->pending = done > warp->pending ? done : warp->pending;
     const struct fth_ptx_operands *operands = warp->operands;
     for (unsigned i = 0; i < operands->write_count; i++) {
@@ -366,7 +367,8 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
                                bool waited)
 {
     struct fth_sim_timing *timing = user;
-    int64_t *complete = &timing->cluster_complete[phase & 1], *now = &warp_of(timing, who)->now;
+    int64_t *complete = &timing->cluster_complete[phase & 1],
+            *now = &fth_sim_warp_of(timing, who)->now;
     if (waited)
         *now = *complete > *now ? *complete : *now;
     else
@@ -377,7 +379,7 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
 static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool global)
 {
     struct fth_sim_timing *timing = user;
-    int64_t issued = warp_of(timing, who)->issued;
+    int64_t issued = fth_sim_warp_of(timing, who)->issued;
     /* Thousandths of a cycle, divided by cycles per microsecond, are nanoseconds. */
     return global ? (uint64_t)((double)issued / timing->plan->clock_mhz)
                   : (uint64_t)(issued / FTH_SIM_CYCLE);
@@ -385,7 +387,7 @@ static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool glo
 
 static int64_t on_time(void *user, const struct fth_ptx_warp_id *who)
 {
-    return warp_of(user, who)->now;
+    return fth_sim_warp_of(user, who)->now;
 }
 
 static bool on_discard(void *user, const struct fth_ptx_warp_id *who, uint64_t address,
@@ -402,6 +404,8 @@ const struct fth_ptx_observer fth_sim_observer = {.place = on_place,
                                                   .access = on_access,
                                                   .discard = on_discard,
                                                   .prefetch = on_prefetch,
+                                                  .range = fth_sim_on_range,
+                                                  .copies = fth_sim_on_copies,
                                                   .barrier = on_barrier,
                                                   .cluster_barrier = on_cluster_barrier,
                                                   .clock = on_clock,

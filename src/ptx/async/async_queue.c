@@ -164,6 +164,8 @@ void fth_ptx_copies_run_random(struct fth_ptx_cluster *cluster)
 void fth_ptx_copies_commit(struct fth_ptx_warp *warp, enum fth_ptx_copy_kind kind, uint32_t lanes)
 {
     FOR_LANES(lanes, warp->copy_groups[kind][lane]++;);
+    (void)fth_ptx_notify_copies(
+        warp, (struct fth_ptx_copy_event){.step = FTH_COPY_STEP_COMMIT, .bulk = kind == COPY_BULK});
 }
 
 /* Executes the copies that must come after all earlier copies of their lanes, where these are
@@ -201,6 +203,11 @@ void fth_ptx_copies_wait(struct fth_ptx_warp *warp, uint32_t lanes, const struct
 {
     struct fth_ptx_cluster *cluster = warp->block->cluster;
     bool found = false;
+    (void)fth_ptx_notify_copies(
+        warp, (struct fth_ptx_copy_event){.step = FTH_COPY_STEP_WAIT,
+                                          .bulk = wait->kind == COPY_BULK,
+                                          .pending = wait->uncommitted ? 0 : wait->pending,
+                                          .reads = wait->reads});
     for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next) {
         const uint32_t now = copy->warp == warp ? awaited_lanes(copy, lanes, wait) : 0;
         if (now && wait->reads && cluster->hazards) {

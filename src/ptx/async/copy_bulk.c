@@ -68,6 +68,16 @@ uint8_t *fth_ptx_resolve_mbarrier(struct fth_ptx_warp *warp, const struct fth_pt
     return block->shared + offset;
 }
 
+bool fth_ptx_notify_mbarrier(struct fth_ptx_warp *warp, uint64_t address, const uint8_t *mbarrier)
+{
+    const uint64_t offset = shared_offset(address);
+    return fth_ptx_notify_copies(
+        warp, (struct fth_ptx_copy_event){.step = FTH_COPY_STEP_SIGNAL,
+                                          .mbarrier = offset % CLUSTER_WINDOW,
+                                          .target = block_at(warp, offset)->rank,
+                                          .parity = fth_ptx_mbarrier_parity(mbarrier)});
+}
+
 /* Issues the copy of one lane to one block: `target` is the rank of the block, or -1 for the one
  * that the address belongs to. Returns false after a fault. */
 static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane, int target)
@@ -87,8 +97,9 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
     if (!destination)
         return false;
     uint8_t *mbarrier = NULL;
+    uint64_t at = 0;
     if (operands->mbarrier != NO_REGISTER) {
-        uint64_t at = row(warp, operands->mbarrier)[lane] + (uint64_t)operands->mbarrier_offset;
+        at = row(warp, operands->mbarrier)[lane] + (uint64_t)operands->mbarrier_offset;
         if (target >= 0)
             at = fth_ptx_address_in_block(warp, at, (unsigned)target);
         mbarrier = fth_ptx_resolve_mbarrier(warp, inst, lane, at);
@@ -107,7 +118,8 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
     if ((global && !fth_ptx_notify_copied(warp, range)) ||
         !fth_ptx_notify_range(warp, inst, lane, from_block, from, bytes, FTH_ACCESS_READ) ||
         !(masked ? fth_ptx_observe_range(warp, inst, to_block, to, bytes, writes)
-                 : fth_ptx_notify_range(warp, inst, lane, to_block, to, bytes, writes)))
+                 : fth_ptx_notify_range(warp, inst, lane, to_block, to, bytes, writes)) ||
+        (mbarrier && !fth_ptx_notify_mbarrier(warp, at, mbarrier)))
         return false;
     struct bulk_copy *copy = fth_ptx_copy_create(warp, inst, COPY_BULK, 1u << lane, sizeof *copy);
     if (!copy)

@@ -383,14 +383,16 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
                                     &copy->block) &&
               check(copy, tensor, lane) &&
               (!bulk->reduces || set_reduction(copy, bulk->reduction.op, lane));
+    uint64_t at = 0;
     if (ok && bulk->mbarrier != NO_REGISTER) {
-        uint64_t at = row(warp, bulk->mbarrier)[lane] + (uint64_t)bulk->mbarrier_offset;
+        at = row(warp, bulk->mbarrier)[lane] + (uint64_t)bulk->mbarrier_offset;
         if (target >= 0)
             at = fth_ptx_address_in_block(warp, at, (unsigned)target);
         copy->mbarrier = fth_ptx_resolve_mbarrier(warp, inst, lane, at);
         ok = copy->copy.signals = copy->mbarrier != NULL;
     }
-    ok = ok && access_rows(copy);
+    ok = ok && access_rows(copy) &&
+         (!copy->mbarrier || fth_ptx_notify_mbarrier(warp, at, copy->mbarrier));
     if (!ok)
         copy->copy.lanes = 0; /* the queue frees it without executing it */
     fth_ptx_copy_issue(&copy->copy);

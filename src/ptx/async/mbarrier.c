@@ -76,6 +76,12 @@ bool fth_ptx_mbarrier_arrive(uint8_t *mbarrier, uint64_t count)
     return true;
 }
 
+unsigned fth_ptx_mbarrier_parity(const uint8_t *mbarrier)
+{
+    struct state state;
+    return load(mbarrier, &state) ? state.parity : 0;
+}
+
 bool fth_ptx_mbarrier_expect(uint8_t *mbarrier, uint64_t count)
 {
     struct state state;
@@ -194,8 +200,17 @@ static void run_wait(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                 return;
             }
             complete |= (uint32_t)(now.parity != then.parity) << lane;
-            if (now.parity != then.parity && warp->block->run->check_async)
+            if (now.parity == then.parity)
+                continue;
+            if (warp->block->run->check_async)
                 fth_hazard_wait(warp, group.host[lane]);
+            if (!fth_ptx_notify_copies(
+                    warp, (struct fth_ptx_copy_event){
+                              .step = FTH_COPY_STEP_TEST,
+                              .mbarrier = (uint64_t)(group.host[lane] - group.block->shared),
+                              .target = group.block->rank,
+                              .parity = then.parity}))
+                return;
         }
     }
     set_predicate(warp, inst->d[0], all, complete);

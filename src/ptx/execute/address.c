@@ -535,6 +535,16 @@ bool fth_ptx_notify_copied(struct fth_ptx_warp *warp, struct fth_ptx_range range
     return false;
 }
 
+bool fth_ptx_notify_copies(struct fth_ptx_warp *warp, struct fth_ptx_copy_event event)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    event.who = warp->issue.who;
+    if (!observer || !observer->copies || observer->copies(observer->user, &event))
+        return true;
+    warp->failed = true;
+    return false;
+}
+
 /* ---- accesses with linear addresses ---- */
 
 /* True if the accesses of the lanes of `mask` are aligned and inside of the `size` bytes from

@@ -102,6 +102,8 @@ bool fth_ptx_observe_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
 /* Reports a range that the copy engine copies between global and shared memory, without its
  * accesses. The function sets `who`. Returns false if the observer ends the launch. */
 bool fth_ptx_notify_copied(struct fth_ptx_warp *warp, struct fth_ptx_range range);
+/* Reports what the warp does with asynchronous copies. The same results. */
+bool fth_ptx_notify_copies(struct fth_ptx_warp *warp, struct fth_ptx_copy_event event);
 /* Makes an access that moves no data, to the memory of inst->space, which is global or shared
  * memory, at linear addresses to which inst->offset is added. Returns false, without any effect, if
  * the access must be checked lane by lane. */

@@ -47,7 +47,7 @@ const char *fth_view_scope(const struct fth_gpu_view *view, const char *name)
     } default_scopes[] = {
         {"l1", "sm"},        {"texture", "sm"},         {"readonly", "sm"}, {"constant_l1", "sm"},
         {"shared", "sm"},    {"instruction_l0", "sm"},  {"l2", "gpu"},      {"memory", "gpu"},
-        {"registers", "sm"}, {"cluster_shared", "gpc"},
+        {"registers", "sm"}, {"cluster_shared", "gpc"}, {"tma", "sm"},
     };
     const char *scope = fth_gpu_text(view->gpu, name, "scope");
     if (scope || fth_gpu_unknown(view->gpu, name, "scope"))

@@ -8,7 +8,7 @@ const TITLES = {
   device: "Device", l1: "L1 data", texture: "Texture", readonly: "Read-only", constant_l1: "Constant L1", constant_l15: "Constant L1.5",
   instruction_l0: "Instruction L0", instruction_l1: "Instruction L1", instruction_l15: "Instruction L1.5", shared: "Shared memory",
   cluster_shared: "Cluster shared", l2: "L2", tlb_l1: "TLB L1", tlb_l2: "TLB L2", tlb_l3: "TLB L3", memory: "Device memory",
-  registers: "Registers", noise: "Noise",
+  registers: "Registers", tma: "Copy engine", noise: "Noise",
 };
 const ORDER = Object.keys(TITLES);
 /* Names of the paths by which loads reach memory. */
