@@ -376,6 +376,8 @@ struct fth_contend {
     uint32_t target_bytes, rival_count, range_count;
     uint32_t rivals[FTH_CONTEND_MAX_RIVALS]; /* indices of the SMs, ascending */
     struct fth_contend_range ranges[FTH_CONTEND_MAX_RANGES];
+};
+
 /* Copies of `bytes` bytes.
  *
  * Between global and shared memory, each of `sms` blocks (0: as many as there are SMs), with one

@@ -375,6 +375,7 @@ static int64_t engine_latency(struct fth_sim_timing *timing, const struct fth_pt
     const uint32_t sm = access->who.sm;
     const bool reads = access->kind == FTH_ACCESS_READ;
     static const uint8_t no_caches[] = {FTH_SIM_ELEMENTS};
+    static const struct read_way past_l1 = {.path = no_caches};
     if (access->space == FTH_SPACE_SHARED) {
         if (access->target == access->who.rank || warp->copies.multicast)
             return 0;
@@ -393,7 +394,7 @@ static int64_t engine_latency(struct fth_sim_timing *timing, const struct fth_pt
         const struct request *request = &requests.list[i];
         int64_t latency = fth_sim_engine_take(timing, warp, sm, time, request->bytes, !reads);
         if (reads)
-            latency += engine->overhead + read_latency(timing, &access->who, no_caches, *request,
+            latency += engine->overhead + read_latency(timing, &access->who, &past_l1, *request,
                                                        time + latency + engine->overhead);
         else {
             (void)write_latency(timing, access, *request, time + latency);

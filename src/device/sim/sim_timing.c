@@ -340,7 +340,7 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
 static bool on_prefetch(void *user, const struct fth_ptx_access *access)
 {
     struct fth_sim_timing *timing = user;
-    fth_sim_prefetch(timing, access, warp_of(timing, &access->who)->issued);
+    fth_sim_prefetch(timing, access, fth_sim_warp_of(timing, &access->who)->issued);
     return !timing->failed;
 }
 
