@@ -484,7 +484,9 @@ void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms);
 /* Each returns the latency of an access that starts at `time`, including the time it waits for
  * bandwidth. */
 int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                        const struct fth_sim_effect *effect, int64_t time);
+                        int64_t time);
+int64_t fth_sim_l2_hinted_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                               const struct fth_sim_effect *effect, int64_t time);
 int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                          int64_t time);
 int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,

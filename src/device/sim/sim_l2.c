@@ -147,8 +147,8 @@ static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t ti
     return traffic.fetched ? wait + wait_for_refresh(plan, time + wait) : wait;
 }
 
-int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                        const struct fth_sim_effect *effect, int64_t time)
+int64_t fth_sim_l2_hinted_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                               const struct fth_sim_effect *effect, int64_t time)
 {
     const struct fth_sim_plan *plan = l2->plan;
     /* A read covers whole sectors: if only a part of a sector was written, the rest is fetched from
@@ -175,6 +175,13 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
         at = stop;
     }
     return latency + wait_for_bandwidth(l2, sm, time, bytes, 0, traffic);
+}
+
+int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                        int64_t time)
+{
+    static const struct fth_sim_effect none = {.known = false};
+    return fth_sim_l2_hinted_read(l2, sm, address, bytes, &none, time);
 }
 
 /* Writes bytes within one line of the home partition. Returns the bytes that will have to be

@@ -219,8 +219,8 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
                               false, time, &penalty))
         return penalty;
     penalty += fth_sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
-    return penalty + fth_sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, &way->l2,
-                                     time + penalty);
+    return penalty + fth_sim_l2_hinted_read(&timing->l2, who->sm, request.address, request.bytes,
+                                            &way->l2, time + penalty);
 }
 
 /* Updates L1 for a write to global memory within one line, as the description says. A hit means

@@ -492,20 +492,6 @@ static void other_texts_are_refused(void **state)
         {"fetch 64 ", "unexpected text after 8 bytes"},
         {"fetching 64", "unexpected text after 0 bytes"},
         {"stream read cg 65536 128 1x256x4", "requires reads of one global array per block"},
-        {"hint fill ld.ca,ld.cx via cg 1024 offset 0 words 32x16 repeats 8 delay 0",
-         "unexpected text after 16 bytes"},
-        {"hint fill ld.cg,ld.ca via cg 1024 offset 0 words 32x16 repeats 8 delay 0",
-         "the canonical form is: hint fill ld.ca,ld.cg via"},
-        {"hint fill ld.ca via shared 1024 offset 0 words 32x16 repeats 8 delay 0",
-         "unexpected text"},
-        {"hint fill ld.ca via cg 1024 offset 0 words 32x17 repeats 8 delay 0",
-         "less than twice the size of the timed words"},
-        {"hint fill ld.ca via cg 1024 offset 496 words 32x16 repeats 8 delay 0",
-         "not a multiple of 32 within the part"},
-        {"hint survive ld.ca,ld.cg via ca 128 prior 0 targets 64 pressure 9",
-         "more than one variant"},
-        {"hint survive ld.ca via ca 128 prior 0 targets 64 pressure 9; cold",
-         "only available for fills"},
         {"stream burn cg 65536 1x256x4", "unexpected text"},
         {"cluster 2 target 0 8x4; alone", "the canonical form is: cluster 2 target 0 8x4"},
         {"operate add.f chains 1 rounds 1 threads 1 sms 0", "unexpected text"},
@@ -565,6 +551,36 @@ static void other_texts_are_refused(void **state)
     }
 }
 
+static void invalid_hints_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } rows[] = {
+        {"hint fill ld.ca,ld.cx via cg 1024 offset 0 words 32x16 repeats 8 delay 0",
+         "unexpected text after 16 bytes"},
+        {"hint fill ld.cg,ld.ca via cg 1024 offset 0 words 32x16 repeats 8 delay 0",
+         "the canonical form is: hint fill ld.ca,ld.cg via"},
+        {"hint fill ld.ca via shared 1024 offset 0 words 32x16 repeats 8 delay 0",
+         "unexpected text"},
+        {"hint fill ld.ca via cg 1024 offset 0 words 32x17 repeats 8 delay 0",
+         "less than twice the size of the timed words"},
+        {"hint fill ld.ca via cg 1024 offset 496 words 32x16 repeats 8 delay 0",
+         "not a multiple of 32 within the part"},
+        {"hint survive ld.ca,ld.cg via ca 128 prior 0 targets 64 pressure 9",
+         "more than one variant"},
+        {"hint survive ld.ca via ca 128 prior 0 targets 64 pressure 9; cold",
+         "only available for fills"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_request request;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_request_read(rows[i].text, strlen(rows[i].text), &request, &error),
+                         FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,6 +596,7 @@ int main(void)
         cmocka_unit_test(random_requests_survive_their_text),
         cmocka_unit_test(recorded_requests_survive_their_text),
         cmocka_unit_test(other_texts_are_refused),
+        cmocka_unit_test(invalid_hints_are_refused),
     };
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }

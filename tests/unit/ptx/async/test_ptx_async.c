@@ -120,12 +120,13 @@ static void parts_of_a_copy_become_zero(void **state)
     check_fault(KERNEL("cp.async.ca.shared.global [%r1], [%rd2], 12;"), "it must be 4, 8 or 16");
 }
 
-/* Policies have no effect in the engine. Their registers become 0. */
-static void policies_are_zero(void **state)
+/* Policies have no effect on values. Their registers become the number of their first priority, 4
+ * for evict_last (enum fth_ptx_priority). */
+static void policies_are_priorities(void **state)
 {
     (void)state;
     check_words(KERNEL("mov.u64 %rd10, 5; createpolicy.fractional.L2::evict_last.b64 %rd10, 1.0;\n"
-                       "st.global.u64 [%rd3], %rd10;"),
+                       "sub.u64 %rd10, %rd10, 4; st.global.u64 [%rd3], %rd10;"),
                 0, 256);
     check_words(KERNEL("createpolicy.fractional.L2::evict_last.b64 %rd10, 1.0;\n"
                        "cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd2], 16, %rd10;\n"
@@ -671,7 +672,7 @@ int main(void)
         cmocka_unit_test(copies_of_threads_arrive_at_the_wait),
         cmocka_unit_test(groups_are_complete_in_order),
         cmocka_unit_test(parts_of_a_copy_become_zero),
-        cmocka_unit_test(policies_are_zero),
+        cmocka_unit_test(policies_are_priorities),
         cmocka_unit_test(copies_of_threads_arrive_at_an_mbarrier),
         cmocka_unit_test(arrivals_follow_the_copies_before_them),
         cmocka_unit_test(phases_complete_with_all_arrivals),
