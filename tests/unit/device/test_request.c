@@ -387,6 +387,7 @@ static void texts_of_all_families_are_read(void **state)
         "transfer to-peer 268435456 peer 1",
         "transfer within 3",
         "pair 0 16 lag 36 1152x12",
+        "contend 4096 by 0,2 lines 0:128x8,1024:2176x128; sm 5",
         "evict search 4096x128 seed 7 warm 64 pool 99 target 3 threshold 400 repeats 2 tests 9",
         "evict script 4096x128 seed 7 flush 9 lines 9,77 read 0,1,0 passes 3 pool 50 time 1,0",
     };
