@@ -143,6 +143,7 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
         fth_log_progress(options->log, "dissect l2", (CACHES + 1.0) / (CACHES + OTHER_STAGES));
         FTH_TRY(fth_dissect_l2(discovery, options, error));
         FTH_TRY(fth_dissect_l2_map(discovery, error));
+        FTH_TRY(fth_dissect_slices(discovery, error));
         FTH_TRY(fth_dissect_joins(discovery, error));
         FTH_TRY(fth_dissect_l2_writes(discovery, error));
     }
