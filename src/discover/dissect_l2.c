@@ -222,18 +222,17 @@ static enum fth_status note_slice_map(struct fth_discovery *discovery, struct ft
                     error);
 }
 
-static enum fth_status find_slices(struct fth_discovery *discovery,
-                                   const struct fth_l2_map_plan *map, struct fth_error *error)
+enum fth_status fth_dissect_slices(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
     const double partitions = fth_gpu_number(gpu, "l2", "partitions", 1);
     const struct fth_attribute *sides = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
-    const struct fth_slice_plan plan = {.line_bytes = map->line_bytes,
-                                        .latency_cycles = discovery->l2.value,
-                                        .partitions = (size_t)partitions,
-                                        .partition_by_sm = sides ? sides->numbers : NULL,
-                                        .home_mask =
-                                            (uint64_t)fth_gpu_number(gpu, "l2", "home_mask", 0)};
+    const struct fth_slice_plan plan = {
+        .line_bytes = (uint64_t)fth_gpu_number(gpu, "l2", "line_bytes", 128),
+        .latency_cycles = discovery->l2.value,
+        .partitions = (size_t)partitions,
+        .partition_by_sm = sides ? sides->numbers : NULL,
+        .home_mask = (uint64_t)fth_gpu_number(gpu, "l2", "home_mask", 0)};
     struct fth_slices found = {0};
     if (partitions > 1 && !sides)
         return fth_note_unknown(gpu, "l2", "slices", "the near partition of each SM is not known",
@@ -342,7 +341,6 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
     }
     if (!fth_gpu_attribute(discovery->gpu, "l2", "partitions"))
         FTH_TRY(note_no_homes(discovery->gpu, error));
-    FTH_TRY(find_slices(discovery, &plan, error));
     FTH_TRY(fth_dissect_eviction_sets(discovery, &plan, error));
     FTH_TRY(find_prefetch(discovery, &plan, error));
     return find_order(discovery, &plan, error);

@@ -20,7 +20,7 @@ enum {
     /* Threads per block. An SM then has up to 256 reads of the target in flight. A simulated GPU,
      * whose blocks run one after the other, has fewer, to save time. */
     THREADS = 1024,
-    SIMULATED_THREADS = 256,
+    SIMULATED_THREADS = 512,
     /* Cycles from the start of a block to the first timed read: until then, all blocks have
      * started. Chosen, not derived. */
     DELAY_CYCLES = 8192,

@@ -25,10 +25,10 @@
 enum {
     /* A100: 5120 bytes per cycle from 80 slices (NVIDIA, A100 whitepaper). */
     SLICE_BYTES_PER_CYCLE = 64,
-    INTERVAL_CYCLES = 256,
-    RING_BITS = 12, /* log2 of the number of intervals that are kept, one million cycles */
-    /* Intervals before that of a read whose work counts. Chosen: more reads than the SMs of a GPU
-     * have in flight. */
+    INTERVAL_CYCLES = 64,
+    RING_BITS = 14, /* log2 of the number of intervals that are kept: a million cycles */
+    /* Intervals whose work counts, up to that of the read. Chosen: limits the waiting time, as the
+     * number of reads that an SM has in flight does. */
     MAX_INTERVALS = 16
 };
 
@@ -150,9 +150,7 @@ int64_t fth_sim_slice_wait(struct fth_sim_slice_load *load, uint32_t partition, 
         ring[number & last] = (struct fth_sim_slice_interval){.number = number};
     int64_t work = 0, wait = 0, spent = time % length;
     for (int64_t i = number; i >= 0 && i > number - MAX_INTERVALS; i--) {
-        if (ring[i & last].number != i)
-            break;
-        work += ring[i & last].work;
+        work += ring[i & last].number == i ? ring[i & last].work : 0;
         wait = work - spent > wait ? work - spent : wait;
         spent += length;
     }

@@ -398,6 +398,7 @@ static void texts_of_all_families_are_read(void **state)
         "copies cluster 1024 depth 2 count 16 cluster 8 partner 4",
         "copies store-async 8 count 64 cluster 16 partner 15 passes 2",
         "copies multicast 65536 cluster 2",
+        "contend 4096 by 0,2 lines 0:128x8,1024:2176x128; sm 5",
         "evict search 4096x128 seed 7 warm 64 pool 99 target 3 threshold 400 repeats 2 tests 9",
         "evict script 4096x128 seed 7 flush 9 lines 9,77 read 0,1,0 passes 3 pool 50 time 1,0",
         "hint fill none,ld.ca,ld.L2::128B via cg 1024 offset 128 words 32x16 repeats 8 delay 0; "

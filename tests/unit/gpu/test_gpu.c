@@ -140,6 +140,21 @@ static const struct {
     {"\"l2\": {\"partitions\": 2, \"partition_by_sm\": [0, 1, 2]}",
      "elements.l2.partition_by_sm: 2, but there are 2 partitions"},
     {"\"l2\": {\"partitions\": 2, \"partition_by_sm\": [0, 1]}", NULL},
+    {"\"l2\": {\"slice_masks\": [128]}", "elements.l2.slice_masks: slices is missing"},
+    {"\"l2\": {\"partitions\": 2, \"slices\": 5, \"slice_masks\": [128, 256]}",
+     "elements.l2.slices: 5 is not a multiple of the number of partitions, 2"},
+    {"\"l2\": {\"slices\": 5, \"slice_masks\": [128, 256]}",
+     "elements.l2.slice_masks: 2 masks cannot select 5 slices"},
+    {"\"l2\": {\"slices\": 2, \"slice_group_by_sm\": [0, 1], \"slice_latency_cycles\": [9, 9, 9]}",
+     "elements.l2.slice_latency_cycles: has length 3, but slice_group_by_sm has 2 groups and a "
+     "partition has 2 slices"},
+    {"\"l2\": {\"slices\": 2, \"slice_group_by_sm\": [0, 1]}",
+     "elements.l2.slice_latency_cycles: has length 0, but slice_group_by_sm has 2 groups and a "
+     "partition has 2 slices"},
+    {"\"l2\": {\"slices\": 2, \"slice_group_by_sm\": [0, 0], \"slice_latency_cycles\": [9, 9], "
+     "\"slice_masks\": [128]}",
+     NULL},
+    {"\"l2\": {\"slices\": 14}", NULL},
     {"\"l2\": {\"prefetched_part\": 1.5}",
      "elements.l2.prefetched_part: 1.5 is not between 0 and 1"},
     {"\"l1\": {\"addressing\": \"both\"}", "elements.l1.addressing: 'both' is not one of virtual"},

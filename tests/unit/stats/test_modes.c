@@ -1,4 +1,5 @@
-/* Tests modes, penalties of change points, and nearest classes with values computed by hand. */
+/* Tests modes, penalties of change points, nearest classes and groups of vectors with values
+ * computed by hand. */
 #include "check.h"
 #include "stats/stats.h"
 
@@ -134,12 +135,62 @@ static void the_last_example_is_checked(void **state)
     assert_null(nearest);
 }
 
+/* Vectors around three centres, in turn, with deviations of at most 1 in each component. The
+ * distances of the centres are 10, 20 and 20. */
+static void equal_vectors_form_groups(void **state)
+{
+    (void)state;
+    static const double centres[3][2] = {{100, 200}, {120, 200}, {100, 240}};
+    enum { COUNT = 60 };
+    double vectors[COUNT][2];
+    struct fth_vector_groups groups;
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t j = 0; j < 2; j++)
+            vectors[i][j] = centres[i % 3][j] + (double)((7 * i + 3 * j) % 5) / 2 - 1;
+    assert_int_equal(fth_vectors_group(vectors[0], COUNT, 2, 3, 8, &groups, NULL), FTH_OK);
+    assert_int_equal(groups.count, 3);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(groups.group_of[i], groups.group_of[i % 3]);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(groups.members[i], COUNT / 3);
+        const double *centre = groups.centres + 2 * groups.group_of[i];
+        assert_true(fth_vector_distance(centre, centres[i], 2) < 0.1);
+    }
+    assert_true(fabs(groups.nearest - 10) < 0.2);
+    assert_true(groups.farthest > 0.5 && groups.farthest <= 1.1);
+    fth_vector_groups_fini(&groups);
+    /* With a larger distance, the first two centres are one group. */
+    assert_int_equal(fth_vectors_group(vectors[0], COUNT, 2, 12, 8, &groups, NULL), FTH_OK);
+    assert_int_equal(groups.count, 2);
+    assert_int_equal(groups.group_of[0], groups.group_of[1]);
+    fth_vector_groups_fini(&groups);
+}
+
+static void vectors_need_components_and_few_groups(void **state)
+{
+    (void)state;
+    const double vectors[] = {1, 100, 200}, infinite[] = {1, INFINITY};
+    struct fth_vector_groups groups;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_vectors_group(vectors, 3, 1, 5, 2, &groups, &error), FTH_INCONCLUSIVE);
+    assert_string_equal(error.cause, "there are more than 2 groups");
+    assert_int_equal(fth_vectors_group(vectors, 3, 0, 5, 2, &groups, NULL), FTH_INVALID);
+    assert_int_equal(fth_vectors_group(vectors, 0, 1, 5, 2, &groups, NULL), FTH_INVALID);
+    assert_int_equal(fth_vectors_group(infinite, 2, 1, 5, 2, &groups, NULL), FTH_INVALID);
+    assert_int_equal(fth_vectors_group(vectors, 1, 1, 5, 2, &groups, NULL), FTH_OK);
+    assert_int_equal(groups.count, 1);
+    assert_true(isinf(groups.nearest));
+    fth_vector_groups_fini(&groups);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_are_split_at_the_first_empty_cell),
         cmocka_unit_test(thresholds_are_sorted),
         cmocka_unit_test(penalties_have_a_minimum),
+        cmocka_unit_test(equal_vectors_form_groups),
+        cmocka_unit_test(vectors_need_components_and_few_groups),
         cmocka_unit_test(distances_ignore_unknown_features),
         cmocka_unit_test(single_examples_use_the_deviation_of_all),
         cmocka_unit_test(the_last_example_is_checked),

@@ -53,6 +53,17 @@ static enum fth_status find_changes(struct fth_error *error)
     return status;
 }
 
+static enum fth_status group_vectors(struct fth_error *error)
+{
+    struct fth_vector_groups groups;
+    enum fth_status status = fth_vectors_group(values, COUNT / 2, 2, 50, 4, &groups, error);
+    if (status == FTH_OK) {
+        assert_int_equal(groups.count, 2);
+        fth_vector_groups_fini(&groups);
+    }
+    return status;
+}
+
 static enum fth_status compare_samples(struct fth_error *error)
 {
     struct fth_ks ks;
@@ -87,9 +98,9 @@ static void every_allocation_is_needed(void **state)
     static const struct {
         enum fth_status (*function)(struct fth_error *error);
         size_t allocations;
-    } rows[] = {{summarize, 1},       {find_quantile, 1}, {find_mean, 2},
-                {find_plateaus, 2},   {find_modes, 2},    {find_changes, 4},
-                {compare_samples, 4}, {bootstrap, 2},     {fit_classes, 4}};
+    } rows[] = {{summarize, 1},   {find_quantile, 1}, {find_mean, 2},       {find_plateaus, 2},
+                {find_modes, 2},  {find_changes, 4},  {compare_samples, 4}, {bootstrap, 2},
+                {fit_classes, 4}, {group_vectors, 3}};
     for (size_t row = 0; row < FTH_COUNT(rows); row++) {
         size_t number = 0;
         for (;;) {

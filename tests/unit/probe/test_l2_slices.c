@@ -340,8 +340,7 @@ static void slices_have_latencies_and_a_bandwidth(void **state)
                 llround(1000 * (truth.cycles[group_of(&truth, sm) * 6 + slice] - 250)));
         }
     assert_int_equal(fth_sim_slice_load_init(&load, &plan, NULL), FTH_OK);
-    /* 200 lines take 400 cycles of the slice, of which 256 have passed at the end of the first
-     * interval of 256 cycles and 356 after 100 more. */
+    /* 200 lines take 400 cycles of the slice. */
     for (size_t i = 0; i < 200; i++)
         fth_sim_slice_wait(&load, 1, 0, 128, 0);
     assert_int_equal(fth_sim_slice_wait(&load, 1, 0, 0, 0), 400 * FTH_SIM_CYCLE);
