@@ -190,7 +190,8 @@ static enum fth_status add_delays(const struct fth_bench_run *run, const char *t
          .number = round(delays->cycles),
          .evidence = &delays->evidence,
          .samples = delays->samples,
-         .method = "98 % quantile of these delays"}};
+         .method = "98 % quantile of these delays: a lower bound, because loads can fall into step "
+                   "with them"}};
     FTH_TRY(fth_note(run->described, &notes[0], error));
     return fth_note(run->described, &notes[1], error);
 }

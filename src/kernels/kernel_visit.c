@@ -7,19 +7,6 @@
 /* The same versions as in kernels.c. */
 static const char version[] = "5.0", target[] = "sm_50";
 
-/* Discards the line and waits 0 to 511 cycles, a pseudo-random number (of a linear congruential
- * generator: Knuth, "The Art of Computer Programming", volume 2, section 3.3.4, line 16). Without
- * the wait, a loop whose loads are delayed by refresh can fall into step with it, so that always
- * the same load is delayed. */
-static const char discard[] = "discard.global.L2 [%at], 128;\n"
-                              "    mad.lo.u32 %random, %random, 1664525, 1013904223;\n"
-                              "    shr.u32 %a, %random, 23;\n"
-                              "wait:\n"
-                              "    mov.u32 %word, %clock;\n"
-                              "    sub.u32 %word, %word, %t1;\n"
-                              "    setp.lt.u32 %q, %word, %a;\n"
-                              "    @%q bra wait;";
-
 static const struct {
     const char *name, *title, *access;
     unsigned capability; /* 0: every GPU */
@@ -30,7 +17,7 @@ static const struct {
     [FTH_VISIT_CA] = {"ca", "load, L1", "ld.global.ca.u32 %word, [%at];", 0, NULL, NULL},
     [FTH_VISIT_CG] = {"cg", "load, past L1", "ld.global.cg.u32 %word, [%at];", 0, NULL, NULL},
     [FTH_VISIT_DISCARD] = {"discard", "load, then discard", "ld.global.cg.u32 %word, [%at];", 80,
-                           "7.4", discard},
+                           "7.4", "discard.global.L2 [%at], 128;"},
     [FTH_VISIT_CTA] = {"cta", "atomic, scope cta", "atom.cta.global.add.u32 %word, [%at], %zero;",
                        60, "5.0"},
     [FTH_VISIT_CLUSTER] = {"cluster", "atomic, scope cluster",

@@ -11,10 +11,10 @@
 
 /* Trial frequencies per 1 / (duration of the events), which is about the width of a peak. */
 static const double oversampling = 4;
-/* Steps to either side of the best trial frequency, each of a quarter of its distance, in the
- * second search. */
-enum { FINE_STEPS = 8 };
-static const double fine_fraction = 0.25;
+/* Then, REFINEMENTS times, frequencies at FINE_STEPS smaller distances to either side of the best
+ * one are tried; each time, the distance is this fraction of the one before. */
+enum { REFINEMENTS = 3, FINE_STEPS = 10 };
+static const double fine_fraction = 0.2;
 /* A multiple of the frequency counts as the same period if its mean is not longer by more than this
  * factor. Chosen: noise changes the length of a mean by less. */
 static const double same_length = 1.02;
@@ -68,13 +68,16 @@ enum fth_status fth_find_period(const double *times, size_t count, double min_pe
         }
     }
     free(vectors);
-    const double middle = frequency;
-    for (int i = -FINE_STEPS; i <= FINE_STEPS; i++) {
-        const double trial = middle + i * fine_fraction * step;
-        const double length = mean_length(times, count, trial);
-        if (length > best) {
-            best = length;
-            frequency = trial;
+    double distance = step;
+    for (int round = 0; round < REFINEMENTS; round++) {
+        const double middle = frequency;
+        distance *= fine_fraction;
+        for (int i = -FINE_STEPS; i <= FINE_STEPS; i++) {
+            const double length = mean_length(times, count, middle + i * distance);
+            if (length > best) {
+                best = length;
+                frequency = middle + i * distance;
+            }
         }
     }
     found->period = 1 / frequency;

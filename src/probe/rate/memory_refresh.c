@@ -16,13 +16,20 @@ enum {
     LINE_BYTES = 128, /* of a discarded line */
     LINES = 8,        /* Few, so that all are in memory that is refreshed at the same time. On an
                        * H200, 1, 2 and 8 lines give the same period; with 8, most delays are long. */
-    PASSES = 2048,    /* 9 ms on an H200: about 4,500 refreshes and 90 pauses */
+    PASSES = 4096,    /* 11 to 16 ms on an H200: thousands of refreshes, more than 100 pauses */
     REPEATS = 3,
+    MAX_EVENTS = 4000, /* from whose times the period is found, to limit the computation */
     MIN_EVENTS = 20
 };
-/* A load was delayed if it takes more than this many times the median of its line. Chosen: on an
- * H200, refreshes add up to 0.6 (far memory) or 1 (near memory) times the median. */
-static const double min_delay = 1.25;
+/* Loads can fall into step with the refresh: a delayed load begins the next ones later, until the
+ * same load of the loop is always delayed. The delays then still have the period of the refresh,
+ * but they can all be shorter than the refresh. The latency of a line without delays is therefore
+ * the minimum of its loads, and the longest delay is a lower bound of the duration of a refresh. */
+
+/* A load was delayed if it takes more than this many times that latency. Chosen: on an H200, other
+ * loads of a line vary by up to 7 %, and refreshes add up to 60 % (far memory) or 100 % (near
+ * memory). */
+static const double min_delay = 1.1;
 /* A delay is a pause if it is more than this many times the median of all delays. Chosen: loads
  * arrive at any time of a refresh, so that its delays are up to twice their median. */
 static const double min_pause = 2.5;
@@ -30,8 +37,8 @@ static const double min_pause = 2.5;
  * sqrt(events), at most 0.22 of 20. On an H200, it is above 0.9. */
 static const double min_coherence = 0.5;
 /* The shortest period in mean distances of two loads, and the longest one in parts of the whole
- * series. The loads come at irregular times, so that one load a period is enough. */
-static const double min_loads = 1, max_part = 0.1;
+ * series. At least two loads a period are needed, and a few periods. */
+static const double min_loads = 2.5, max_part = 0.1;
 /* Repeats agree if their periods differ by at most this fraction. */
 static const double same_period = 1e-3;
 /* Quantile of the delays that is reported as the longest one. */
@@ -41,23 +48,21 @@ static const double longest_delay = 0.98;
 struct series {
     const uint32_t *cycles, *begins;
     size_t count;
-    double medians[LINES];
+    double undelayed[LINES]; /* latency without delays */
     double clock_mhz;
 };
 
-static enum fth_status find_medians(struct series *series, struct fth_error *error)
+static enum fth_status find_undelayed(struct series *series, struct fth_error *error)
 {
     const size_t per_line = series->count / LINES;
-    uint32_t *one = malloc(per_line * sizeof *one);
+    double *one = malloc(per_line * sizeof *one);
     if (!one)
         return fth_no_memory(error, operation, NULL);
     enum fth_status status = FTH_OK;
     for (size_t line = 0; line < LINES && status == FTH_OK; line++) {
-        struct fth_summary summary;
         for (size_t i = 0; i < per_line; i++)
             one[i] = series->cycles[i * LINES + line];
-        status = fth_summary_u32(one, per_line, &summary, error);
-        series->medians[line] = summary.median;
+        status = fth_quantile_f64(one, per_line, 0, &series->undelayed[line], error);
     }
     free(one);
     return status;
@@ -70,17 +75,17 @@ struct events {
     double duration;
 };
 
-/* Collects the loads that take more than min_delay times the median of their line. */
+/* Collects the loads that were delayed. */
 static void collect(const struct series *series, struct events *events)
 {
     double now = 0;
     for (size_t i = 0; i < series->count; i++) {
-        const double median = series->medians[i % LINES];
+        const double latency = series->undelayed[i % LINES];
         now += i ? (uint32_t)(series->begins[i] - series->begins[i - 1]) : 0;
-        if (series->cycles[i] <= min_delay * median)
+        if (series->cycles[i] <= min_delay * latency)
             continue;
         events->times[events->count] = now;
-        events->delays[events->count++] = series->cycles[i] - median;
+        events->delays[events->count++] = series->cycles[i] - latency;
     }
     events->duration = now;
 }
@@ -105,7 +110,7 @@ static enum fth_status find_delays(const struct series *series, struct events ev
         return FTH_OK;
     }
     struct fth_period period;
-    FTH_TRY(fth_find_period(events.times, count,
+    FTH_TRY(fth_find_period(events.times, FTH_MIN(count, (size_t)MAX_EVENTS),
                             min_loads * events.duration / (double)series->count,
                             max_part * events.duration, &period, error));
     if (period.coherence < min_coherence) {
@@ -124,7 +129,7 @@ static enum fth_status analyse(struct series *series, double *times, struct fth_
                                struct fth_delays *pauses, struct fth_error *error)
 {
     struct events events = {.times = times, .delays = times + series->count};
-    FTH_TRY(find_medians(series, error));
+    FTH_TRY(find_undelayed(series, error));
     collect(series, &events);
     double limit = 0;
     if (events.count)
@@ -183,6 +188,7 @@ static void combine(const struct fth_delays repeats[REPEATS], struct fth_delays 
         if (!(fabs(period / found->period_ns - 1) <= same_period))
             continue;
         found->evidence.agree++;
+        found->cycles = fmax(found->cycles, repeats[i].cycles);
         found->period_low_ns = fmin(found->period_low_ns, period);
         found->period_high_ns = fmax(found->period_high_ns, period);
     }

@@ -405,6 +405,16 @@ static void texts_of_all_families_are_read(void **state)
         "cold",
         "hint survive ld.cs via ca 128 first 9 prior 512 targets 64 pressure 2048; "
         "carveout 0",
+        "operate red.gpu chains 1 rounds 1 threads 64 sms 0; stride 128 per-warp blocks 65536",
+        "operate atom.shared.f64 chains 1 rounds 1 threads 64 sms 1; stride 8",
+        "visit cg device 128x16; cold",
+        "visit discard device 128x8 passes 2048 stamped; sm 2",
+        "visit sys host 4224x512 step 5 passes 3; carveout 0",
+        "visit none managed 4096x4096 passes 2",
+        "visit ca prefetched 4x1",
+        "traffic device 1073741824 264x1024x16 part 32 of 128 repeats 3; cold",
+        "traffic host 67108864 1x1024x4 part 67108864 of 67108864 writes 32",
+        "traffic prefetched 8192 1x32x8 part 8 of 24",
     };
     bool seen[FTH_FAMILY_COUNT] = {false};
     for (size_t i = 0; i < FTH_COUNT(texts); i++) {

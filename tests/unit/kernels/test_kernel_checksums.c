@@ -155,6 +155,28 @@ static void operations_keep_their_texts(void **state)
         {74586, UINT64_C(0xa4e6e928679e9587)}, /* atomic.shared */
         {74856, UINT64_C(0x0aeadc4996f838cc)}, /* atomic.global */
         {84072, UINT64_C(0x859caa92685ee0e6)}, /* cas.global */
+        {87294, UINT64_C(0xb3a110f51db94d59)}, /* atom.cta */
+        {93438, UINT64_C(0x523e48471ebde0f0)}, /* atom.cluster */
+        {87294, UINT64_C(0x347256264235ecd1)}, /* atom.gpu */
+        {87294, UINT64_C(0x8ccfec2edcf636fd)}, /* atom.sys */
+        {87294, UINT64_C(0x8e65c665bdc730ef)}, /* atom.u64 */
+        {99582, UINT64_C(0x15eb1bd8adc55a03)}, /* atom.f16x2 */
+        {87294, UINT64_C(0x30a626bc84b4657c)}, /* atom.f32 */
+        {87294, UINT64_C(0x12edce1b21772f4e)}, /* atom.f64 */
+        {76683, UINT64_C(0xd3ff23cac0c55344)}, /* red.cta */
+        {82839, UINT64_C(0x98cc29aac48b24c5)}, /* red.cluster */
+        {76683, UINT64_C(0x85b7a0bece3db8f8)}, /* red.gpu */
+        {76683, UINT64_C(0xc11715446e2e314f)}, /* red.sys */
+        {76683, UINT64_C(0x6bee216c162fed07)}, /* red.u64 */
+        {88995, UINT64_C(0xf5c5a371cdb78fb0)}, /* red.f16x2 */
+        {76683, UINT64_C(0x10081052cbd606da)}, /* red.f32 */
+        {76683, UINT64_C(0x373f95fa847f0379)}, /* red.f64 */
+        {80880, UINT64_C(0x4f16ce5e78589c33)}, /* atom.shared.u32 */
+        {80880, UINT64_C(0x6d7754134f78ad1d)}, /* atom.shared.u64 */
+        {93168, UINT64_C(0x186885d8274d8a42)}, /* atom.shared.f16x2 */
+        {80880, UINT64_C(0xc440e995e05938be)}, /* atom.shared.f32 */
+        {80880, UINT64_C(0x15865f5cfab11c9b)}, /* atom.shared.f64 */
+        {70257, UINT64_C(0xe4d0555d0274582c)}, /* red.shared.u32 */
     };
     for (unsigned i = 0; i < FTH_OPERATIONS; i++) {
         struct group group = {0};
@@ -166,6 +188,20 @@ static void operations_keep_their_texts(void **state)
         check_group(fth_operation_name(operation), &group, 3, expected[i].bytes,
                     expected[i].checksum);
     }
+}
+
+static void accesses_keep_their_texts(void **state)
+{
+    (void)state;
+    struct fth_buffer ptx = {0};
+    struct fth_error error = NO_ERROR;
+    struct group visits = {0}, traffics = {0};
+    for (unsigned i = 0; i < FTH_VISIT_OPERATIONS; i++)
+        add(&visits, fth_kernels_visit((enum fth_visit_operation)i, &ptx, &error), &ptx, &error);
+    check_group("visits", &visits, 8, 21192, UINT64_C(0x81e7ad6dfbf9592e));
+    for (uint32_t bytes = 4; bytes <= 16; bytes *= 2)
+        add(&traffics, fth_kernels_traffic(bytes, &ptx, &error), &ptx, &error);
+    check_group("traffics", &traffics, 3, 12321, UINT64_C(0x8dc938447ca2b2e1));
 }
 
 /* ---- templates ---- */
@@ -296,6 +332,7 @@ int main(void)
         cmocka_unit_test(streams_keep_their_texts),
         cmocka_unit_test(sweeps_keep_their_texts),
         cmocka_unit_test(operations_keep_their_texts),
+        cmocka_unit_test(accesses_keep_their_texts),
         cmocka_unit_test(templates_need_a_value_for_each_placeholder),
         cmocka_unit_test(operations_have_properties),
         cmocka_unit_test(sweeps_have_properties),
