@@ -9,13 +9,13 @@
  *      row 2   . . . .          an empty row is skipped
  *      row 3   C D E G          a further line of this row replaces one of C, D, E, G
  *
- *   - If all tags of its row are in use, a new line replaces a line of the row.
+ *   - If all tags of its row are in use, a new line replaces the least recently used line of the
+ *     row.
  *   - Otherwise, if the set is full, the hand advances until it has evicted one line. If the next
  *     access of the set is a miss of this kind, too, the hand evicts further lines, BURST in total
  *     with the one before.
- *   - Within a row, the victim is the first line that was not hit lately, starting from the tag
- *     after the last victim (NRU, not recently used). Only hits count, not the fill. When all
- *     lines of a row have been hit, the row forgets these hits.
+ *   - Within a row, the hand evicts the least recently used of the lines that were not hit since
+ *     they were filled. If all lines of the row were hit, it evicts the least recently used one.
  *
  * An access takes constant time on average. */
 #include "cache/cache.h"
@@ -39,8 +39,7 @@ static const uint8_t row_hash[] = {97, 22, 108, 12, 50, 57, 111};
 
 struct row {
     uint32_t valid; /* tags that are in use, one bit per tag */
-    uint32_t hit;   /* those of them that were hit since the row last forgot its hits */
-    uint32_t next;  /* the tag at which the search for a victim starts */
+    uint32_t hit;   /* those of them whose lines were hit since they were filled */
 };
 
 struct hand_set {
@@ -58,6 +57,8 @@ struct clock {
     struct row *row;         /* [sets * rows] */
     uint32_t *tags;          /* [sets * rows * row_ways] slot of each tag that is in use */
     uint32_t *tag_of;        /* [slots] index into `tags` */
+    uint64_t *last_use;      /* [sets * rows * row_ways] value of `now` at the last use of a line */
+    uint64_t now;            /* number of fills and hits so far */
 };
 
 static enum fth_status check(const struct fth_cache *cache, const struct fth_cache_config *config,
@@ -125,7 +126,9 @@ static enum fth_status init(struct fth_cache *cache, const struct fth_cache_conf
     clock->tags = fth_arena_array(arena, rows, clock->row_ways * sizeof *clock->tags);
     clock->tag_of = fth_arena_array(arena, cache->slots, sizeof *clock->tag_of);
     clock->order = fth_arena_array(arena, clock->rows, sizeof *clock->order);
-    if (!clock->sets || !clock->row || !clock->tags || !clock->tag_of || !clock->order)
+    clock->last_use = fth_arena_array(arena, rows, clock->row_ways * sizeof *clock->last_use);
+    if (!clock->sets || !clock->row || !clock->tags || !clock->tag_of || !clock->order ||
+        !clock->last_use)
         return fth_no_memory(error, "build a cache", "policy");
     fill_order(clock);
     cache->policy_state = clock;
@@ -185,15 +188,17 @@ static uint32_t row_of(const struct fth_cache *cache, const struct clock *clock,
     return set * clock->rows + clock->order[number & (clock->rows - 1)];
 }
 
-/* Returns the slot of the victim of a row that is not empty, and moves row->next past its tag. */
-static uint32_t choose(const struct clock *clock, uint32_t row_index)
+/* Returns the slot of the least recently used line of a row, among those whose bit in `candidates`
+ * is set. */
+static uint32_t oldest(const struct clock *clock, uint32_t row, uint32_t candidates)
 {
-    struct row *row = &clock->row[row_index];
-    const uint32_t idle = row->valid & ~row->hit ? row->valid & ~row->hit : row->valid;
-    const uint32_t later = idle >> row->next << row->next;
-    const uint32_t tag = (uint32_t)__builtin_ctz(later ? later : idle);
-    row->next = tag + 1 < clock->row_ways ? tag + 1 : 0;
-    return clock->tags[(size_t)row_index * clock->row_ways + tag];
+    const size_t first = (size_t)row * clock->row_ways;
+    size_t found = first + (uint32_t)__builtin_ctz(candidates);
+    for (uint32_t left = candidates & (candidates - 1); left; left &= left - 1) {
+        const size_t tag = first + (uint32_t)__builtin_ctz(left);
+        found = clock->last_use[tag] < clock->last_use[found] ? tag : found;
+    }
+    return clock->tags[found];
 }
 
 /* Advances the hand until it has evicted `count` lines or the set is empty. */
@@ -203,10 +208,12 @@ static void sweep(struct fth_cache *cache, uint32_t set, uint32_t count,
     struct clock *clock = cache->policy_state;
     struct hand_set *state = &clock->sets[set];
     while (count && state->lines) {
-        const uint32_t row = set * clock->rows + state->hand;
+        const uint32_t index = set * clock->rows + state->hand;
+        const struct row *row = &clock->row[index];
+        const uint32_t fresh = row->valid & ~row->hit;
         state->hand = (state->hand + 1) & (clock->rows - 1);
-        if (clock->row[row].valid) {
-            fth_slot_free(cache, set, choose(clock, row), result);
+        if (row->valid) {
+            fth_slot_free(cache, set, oldest(clock, index, fresh ? fresh : row->valid), result);
             count--;
         }
     }
@@ -221,7 +228,7 @@ static void make_room(struct fth_cache *cache, uint32_t set, uint64_t line,
     clock->new_row = row_of(cache, clock, set, line);
     if (clock->row[clock->new_row].valid == full) {
         state->pressed = false;
-        fth_slot_free(cache, set, choose(clock, clock->new_row), result);
+        fth_slot_free(cache, set, oldest(clock, clock->new_row, full), result);
     } else if (state->lines == fth_set_first(cache, set + 1) - fth_set_first(cache, set)) {
         sweep(cache, set, state->pressed ? BURST - 1 : 1, result);
         state->pressed = !state->pressed;
@@ -237,6 +244,7 @@ static void added(struct fth_cache *cache, uint32_t set, uint32_t slot)
     row->valid |= (uint32_t)1 << tag;
     clock->tags[index] = slot;
     clock->tag_of[slot] = index;
+    clock->last_use[index] = ++clock->now;
     clock->sets[set].lines++;
 }
 
@@ -246,8 +254,7 @@ static void used(struct fth_cache *cache, uint32_t set, uint32_t slot)
     const uint32_t index = clock->tag_of[slot];
     struct row *row = &clock->row[index / clock->row_ways];
     row->hit |= (uint32_t)1 << index % clock->row_ways;
-    if (row->hit == row->valid)
-        row->hit = 0;
+    clock->last_use[index] = ++clock->now;
     clock->sets[set].pressed = false;
 }
 

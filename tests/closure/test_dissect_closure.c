@@ -233,10 +233,26 @@ struct score {
     unsigned right, unknown, wrong, policy_right, policy_unknown, policy_wrong;
 };
 
-/* Dissects the cache of one seed and adds the result to the score. */
-static void dissect(uint64_t seed, const char *path, struct score *score)
+/* A cache with the policy clock. With its default of 128 rows of 4 tags, at most 60 ways are few
+ * enough that the lines of a chain hardly ever compete for the tags of a row. */
+static struct truth random_clock(uint64_t seed)
 {
-    const struct truth truth = random_truth(seed);
+    struct fth_rng rng;
+    struct truth truth = {.line = 0, .policy = "clock"};
+    fth_rng_init(&rng, seed);
+    truth.line = (uint64_t)32 << fth_rng_below(&rng, 3);
+    truth.sets = (uint64_t)1 << between(&rng, 0, 3);
+    truth.ways = between(&rng, 12, 60);
+    for (uint64_t set = 0; set < truth.sets; set++)
+        truth.set_ways[set] = truth.ways;
+    snprintf(truth.index, sizeof truth.index, "%s",
+             truth.sets > 1 && fth_rng_below(&rng, 2) ? "xor" : "mod");
+    return truth;
+}
+
+/* Dissects the cache and adds the result to the score. */
+static void dissect_truth(struct truth truth, uint64_t seed, const char *path, struct score *score)
+{
     struct fth_device *device = NULL;
     struct fth_error error = FTH_NO_ERROR;
     char id[300];
@@ -298,6 +314,16 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
     fth_device_close(device);
 }
 
+static void dissect(uint64_t seed, const char *path, struct score *score)
+{
+    dissect_truth(random_truth(seed), seed, path, score);
+}
+
+static void dissect_clock(uint64_t seed, const char *path, struct score *score)
+{
+    dissect_truth(random_clock(seed), seed, path, score);
+}
+
 static uint64_t first_seed = 1, last_seed = 300;
 
 /* Calls one() for every `step`-th seed, with the path of a temporary file for the description.
@@ -318,6 +344,16 @@ static struct score score_seeds(const char *kind, uint64_t step,
                   kind, score.right, score.unknown, score.wrong, score.policy_right,
                   score.policy_unknown, score.policy_wrong);
     return score;
+}
+
+static void clocks_are_recognised(void **state)
+{
+    (void)state;
+    const struct score score = score_seeds("clocks", 10, dissect_clock);
+    const uint64_t all = (last_seed - first_seed) / 10 + 1;
+    assert_int_equal(score.wrong + score.policy_wrong, 0);
+    assert_true((uint64_t)100 * score.right >= 85 * all);
+    assert_true((uint64_t)100 * score.policy_right >= 85 * all);
 }
 
 static void caches_are_dissected_correctly(void **state)
@@ -466,6 +502,7 @@ int main(int count, char *words[])
         last_seed = strtoull(words[2], NULL, 10);
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(caches_are_dissected_correctly),
+                                       cmocka_unit_test(clocks_are_recognised),
                                        cmocka_unit_test(tlbs_are_dissected_correctly)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

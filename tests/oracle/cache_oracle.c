@@ -10,8 +10,8 @@ struct entry {
     uint64_t address;             /* of the first byte of the line */
     uint64_t allocated, last_use; /* when the line was allocated and last used; see oracle.now */
     uint64_t uses;                /* since it was allocated */
-    uint64_t row, tag;            /* policy clock: the row of the line and its place in the row */
-    bool hit;                     /* policy clock: hit since the row last forgot its hits */
+    uint64_t row;                 /* policy clock: the row of the line */
+    bool hit;                     /* policy clock: hit since it was allocated */
     unsigned char *valid, *dirty; /* one flag per byte of the line */
 };
 
@@ -26,9 +26,8 @@ struct oracle {
     uint64_t now; /* accesses so far */
     /* policy clock */
     uint64_t rows, row_ways;
-    uint64_t *hand;     /* [set] */
-    uint64_t *row_next; /* [set][row] the tag after the last victim of the row */
-    bool *pressed;      /* [set] */
+    uint64_t *hand; /* [set] */
+    bool *pressed;  /* [set] */
 };
 
 struct oracle *oracle_create(const struct fth_cache_config *config)
@@ -50,13 +49,11 @@ struct oracle *oracle_create(const struct fth_cache_config *config)
                (config->set_ways ? config->set_ways[set] : config->ways))
             oracle->rows *= 2;
     oracle->hand = calloc(oracle->sets, sizeof *oracle->hand);
-    oracle->row_next = calloc(oracle->sets * oracle->rows, sizeof *oracle->row_next);
     oracle->pressed = calloc(oracle->sets, sizeof *oracle->pressed);
     oracle->ways = calloc(oracle->sets, sizeof *oracle->ways);
     oracle->entries = calloc(oracle->sets, sizeof *oracle->entries);
     oracle->weights = calloc(config->way_weight_count + 1, sizeof *oracle->weights);
-    if (!oracle->ways || !oracle->entries || !oracle->weights || !oracle->hand ||
-        !oracle->row_next || !oracle->pressed)
+    if (!oracle->ways || !oracle->entries || !oracle->weights || !oracle->hand || !oracle->pressed)
         goto no_memory;
     for (size_t i = 0; i < config->way_weight_count; i++)
         oracle->weights[i] = config->way_weights[i];
@@ -95,7 +92,6 @@ void oracle_destroy(struct oracle *oracle)
     free(oracle->entries);
     free(oracle->weights);
     free(oracle->hand);
-    free(oracle->row_next);
     free(oracle->pressed);
     free(oracle);
 }
@@ -105,7 +101,6 @@ void oracle_clear(struct oracle *oracle)
     for (uint64_t set = 0; set < oracle->sets; set++)
         for (uint64_t way = 0; way < oracle->ways[set]; way++)
             oracle->entries[set][way].held = false;
-    memset(oracle->row_next, 0, oracle->sets * oracle->rows * sizeof *oracle->row_next);
     memset(oracle->pressed, 0, oracle->sets * sizeof *oracle->pressed);
 }
 
@@ -328,30 +323,20 @@ static uint64_t count_lines(const struct oracle *oracle, uint64_t set, uint64_t 
     return count;
 }
 
-/* Returns the line at a place of a row, or NULL. */
-static struct entry *line_at(const struct oracle *oracle, uint64_t set, uint64_t row, uint64_t tag)
-{
-    for (uint64_t way = 0; way < oracle->ways[set]; way++) {
-        struct entry *entry = &oracle->entries[set][way];
-        if (entry->held && entry->row == row && entry->tag == tag)
-            return entry;
-    }
-    return NULL;
-}
-
-/* Evicts the first line of the row that was not hit; if all were, the first line. The search starts
- * after the last victim. */
-static void evict_from(struct oracle *oracle, uint64_t set, uint64_t row,
+/* Evicts the least recently used line of the row. With `fresh`, a line that was never hit goes
+ * first. */
+static void evict_from(struct oracle *oracle, uint64_t set, uint64_t row, bool fresh,
                        struct fth_cache_result *result)
 {
-    uint64_t *next = &oracle->row_next[set * oracle->rows + row];
     struct entry *victim = NULL;
-    for (int any = 0; any < 2 && !victim; any++)
-        for (uint64_t i = 0; i < oracle->row_ways && !victim; i++) {
-            struct entry *entry = line_at(oracle, set, row, (*next + i) % oracle->row_ways);
-            victim = entry && (any || !entry->hit) ? entry : NULL;
-        }
-    *next = (victim->tag + 1) % oracle->row_ways;
+    for (uint64_t way = 0; way < oracle->ways[set]; way++) {
+        struct entry *entry = &oracle->entries[set][way];
+        if (!entry->held || entry->row != row)
+            continue;
+        const bool older = !victim || entry->last_use < victim->last_use;
+        if (!victim || (fresh && entry->hit != victim->hit ? victim->hit : older))
+            victim = entry;
+    }
     victim->held = false;
     result->evicted = true;
     result->evicted_line = victim->address;
@@ -363,7 +348,7 @@ static void clock_room(struct oracle *oracle, uint64_t set, uint64_t row,
                        struct fth_cache_result *result)
 {
     if (count_lines(oracle, set, row) == oracle->row_ways) {
-        evict_from(oracle, set, row, result);
+        evict_from(oracle, set, row, false, result);
         oracle->pressed[set] = false;
     } else if (count_lines(oracle, set, UINT64_MAX) == oracle->ways[set]) {
         for (int left = oracle->pressed[set] ? 4 : 1;
@@ -372,38 +357,21 @@ static void clock_room(struct oracle *oracle, uint64_t set, uint64_t row,
             oracle->hand[set] = (visited + 1) % oracle->rows;
             if (count_lines(oracle, set, visited) == 0)
                 continue;
-            evict_from(oracle, set, visited, result);
+            evict_from(oracle, set, visited, true, result);
             left--;
         }
         oracle->pressed[set] = !oracle->pressed[set];
     }
 }
 
-/* Notes a hit. If all lines of the row were hit, the row forgets it. */
-static void clock_hit(struct oracle *oracle, uint64_t set, struct entry *hit)
-{
-    bool all = true;
-    hit->hit = true;
-    oracle->pressed[set] = false;
-    for (uint64_t way = 0; way < oracle->ways[set]; way++) {
-        const struct entry *entry = &oracle->entries[set][way];
-        all = all && (!entry->held || entry->row != hit->row || entry->hit);
-    }
-    for (uint64_t way = 0; way < oracle->ways[set] && all; way++)
-        if (oracle->entries[set][way].row == hit->row)
-            oracle->entries[set][way].hit = false;
-}
-
 /* Allocates a way for the line of the address. All its bytes are invalid. */
 static struct entry *allocate(struct oracle *oracle, uint64_t set, uint64_t address,
                               struct fth_cache_result *result)
 {
-    uint64_t way = 0, row = 0, tag = 0;
+    uint64_t way = 0, row = 0;
     if (strcmp(oracle->policy, "clock") == 0) {
         row = row_of(oracle, address / oracle->line_bytes);
         clock_room(oracle, set, row, result);
-        while (line_at(oracle, set, row, tag))
-            tag++;
     }
     while (way < oracle->ways[set] && oracle->entries[set][way].held)
         way++;
@@ -419,7 +387,6 @@ static struct entry *allocate(struct oracle *oracle, uint64_t set, uint64_t addr
     entry->allocated = oracle->now;
     entry->uses = 0;
     entry->row = row;
-    entry->tag = tag;
     entry->hit = false;
     memset(entry->valid, 0, oracle->line_bytes);
     memset(entry->dirty, 0, oracle->line_bytes);
@@ -479,8 +446,10 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
                                       .set = (uint32_t)set};
     struct entry *entry = find(oracle, set, address);
     oracle->now++;
-    if (entry && strcmp(oracle->policy, "clock") == 0)
-        clock_hit(oracle, set, entry);
+    if (entry) {
+        entry->hit = true;
+        oracle->pressed[set] = false;
+    }
     for (uint64_t i = 0; i < bytes; i++)
         result.sectors |= sector_bit(oracle, address + i);
     if (kind == FTH_CACHE_WRITE && oracle->write != FTH_WRITE_BACK)

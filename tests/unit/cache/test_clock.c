@@ -48,12 +48,13 @@ static void the_hand_and_the_rows_choose_the_victims(void **state)
         {6, 4, 4, "ABCDEFGHI", "EGHI"},   /* which makes room for three more */
         {6, 4, 4, "ABCDEFGBH", "BCEFGH"}, /* a hit between the misses: one line each */
         {2, 4, 4, "ABCD", "D"},           /* a burst never evicts more lines than there are */
-        {4, 1, 4, "ABCDE", "BCDE"},       /* one row: the line after the last victim that was not */
-        {4, 1, 4, "ABCDAE", "ACDE"},      /* hit since it was filled */
-        {4, 1, 4, "ABCDABE", "ABDE"},
-        {4, 1, 4, "ABCDABCE", "ABCE"},
-        {4, 1, 4, "ABCDABCDE", "BCDE"}, /* all four were hit, so these hits are forgotten */
-        {4, 1, 4, "ABCDABCDAE", "ACDE"},
+        {4, 4, 4, "AFBCD", "BCDF"},       /* A and F are in row 0: the hand evicts the older one */
+        {4, 4, 4, "AAFBCD", "ABCD"},      /* unless it was hit and the other one was not */
+        {4, 4, 4, "AAFFBCD", "BCDF"},     /* both were hit: the least recently used one */
+        {4, 4, 4, "AFFABCD", "ABCD"},
+        {4, 1, 4, "ABCDE", "BCDE"}, /* a full row: the least recently used line */
+        {4, 1, 4, "ABCDAE", "ACDE"},
+        {4, 1, 4, "AABCDE", "BCDE"},  /* whether it was hit or not */
         {4, 1, 4, "ABCDEFG", "DEFG"}, /* a full row does not use the hand: one line each */
         {4, 4, 1, "ABCDE", "ACDE"},   /* E replaces B, the only line of its row */
         {4, 4, 1, "ABCDEF", "CDEF"},

@@ -34,6 +34,9 @@ static const char *shape_text(const struct fth_sim_shape *shape, char *text, siz
     append(text, size, "%s %s %s", shape->set_ways ? ")" : "", shape->index, shape->policy);
     for (size_t i = 0; i < shape->way_weight_count; i++)
         append(text, size, "%s%g", i ? "," : " ", shape->way_weights[i]);
+    if (shape->rows || shape->row_ways)
+        append(text, size, " %llux%llu", (unsigned long long)shape->rows,
+               (unsigned long long)shape->row_ways);
     append(text, size, " %s %u", scopes[shape->scope], shape->per_sm);
     return text;
 }
@@ -87,6 +90,9 @@ static const struct {
     {"\"size_bytes\": 512, \"policy\": \"weighted\", \"set_ways\": [2, 2], "
      "\"way_weights\": [1, 3]",
      "512/128/128/128 2x2 (2,2) mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"policy\": \"clock\"", "16384/128/128/128 4x32 mod clock sm 1"},
+    {"\"size_bytes\": 16384, \"policy\": \"clock\", \"rows\": 32, \"row_ways\": 2",
+     "16384/128/128/128 4x32 mod clock 32x2 sm 1"},
     /* lines and sectors: powers of two, at most 64 sectors per line */
     {"\"size_bytes\": 15360, \"line_bytes\": 96", "15360/64/64/64 4x60 mod lru sm 1"},
     {"\"size_bytes\": 16384, \"line_bytes\": 64", "16384/64/64/64 4x64 mod lru sm 1"},

@@ -94,6 +94,7 @@ static const struct {
     /* The model has no weights of ways. */
     {"", "\"l1\": {\"policy\": \"weighted\", \"ways\": 2, \"way_weights\": [1, 3]}", "l1.policy",
      "random", false},
+    {"", "\"l1\": {\"policy\": \"clock\"}", "l1.policy", "clock", true},
     /* Before compute capability 7.0, writes bypass the L1; without a global L1, everything does. */
     {"\"compute_capability\": \"6.1\"", "\"l1\": {}", "l1.bypass", "won", true},
     {"\"compute_capability\": \"1.3\"", "\"l1\": {}", "l1.bypass", "won", true},

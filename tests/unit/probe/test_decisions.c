@@ -281,6 +281,31 @@ static void policies_cost_bits(void **state)
     assert_int_equal(fth_choices_compare(&choices, bits), FTH_CHOICE_POLICIES);
 }
 
+/* The policy clock: at least eight ways and five replacements per way, all victims among the oldest
+ * quarter, and at most half of them least recently used. */
+static void a_clock_evicts_old_lines_whether_they_are_used_or_not(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t ways, by_arrival[12], lru_victims;
+        bool clock;
+    } rows[] = {
+        {8, {30, 10}, 4, true}, {8, {30, 10}, 20, true},     {8, {30, 10}, 21, false},
+        {8, {30, 9}, 4, false}, {8, {30, 10, 1}, 4, false},  {8, {40}, 0, true},
+        {7, {35}, 0, false},    {12, {40, 15, 5}, 10, true}, {12, {40, 15, 4, 1}, 10, false},
+        {8, {0, 40}, 0, true},  {8, {40}, 40, false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        uint64_t by_arrival[12];
+        struct fth_choices choices = {
+            .ways = rows[i].ways, .by_arrival = by_arrival, .lru_victims = rows[i].lru_victims};
+        for (size_t k = 0; k < FTH_COUNT(by_arrival); k++)
+            choices.replaced += by_arrival[k] = rows[i].by_arrival[k];
+        if (fth_choices_show_clock(&choices) != rows[i].clock)
+            fail_msg("row %zu", i);
+    }
+}
+
 /* ---- steps of TLBs ---- */
 
 enum { LOADS = 10, PASSES = 5 };
@@ -615,6 +640,7 @@ int main(void)
         cmocka_unit_test(footprints_have_limits),
         cmocka_unit_test(victims_are_counted_by_arrival_and_by_way),
         cmocka_unit_test(policies_cost_bits),
+        cmocka_unit_test(a_clock_evicts_old_lines_whether_they_are_used_or_not),
         cmocka_unit_test(noise_comes_from_the_deviations),
         cmocka_unit_test(a_step_is_a_group_of_slow_loads),
         cmocka_unit_test(means_show_a_step_that_noise_hides),

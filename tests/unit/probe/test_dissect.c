@@ -381,6 +381,7 @@ static void an_h200_evicts_lines_that_arrived_early(void **state)
     assert_true(find_bits(bits, "lru") > 5 && find_bits(bits, "lfu") > 5);
     assert_true(find_bits(bits, "weighted") > 5 && find_bits(bits, "random") > 5);
     assert_true(fth_choices_max_rank(&observed) <= 9);
+    assert_true(fth_choices_show_clock(&observed));
     fth_choices_fini(&observed);
     fth_device_close(device);
 }
