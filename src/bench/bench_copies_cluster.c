@@ -264,15 +264,15 @@ static enum fth_status thread_rate(const struct fth_bench_run *run, enum fth_cop
     *best = NAN;
     for (size_t i = 0; i < FTH_COUNT(depths); i++) {
         const uint32_t threads = in_flight / bytes / depths[i];
-        double rate;
+        struct fth_copies_rate rate;
         if (threads < WARP || threads > 1024 || (run->quick && depths[i] > 2))
             continue;
         struct fth_request request = by_threads(run, kind, bytes, threads, depths[i]);
         request.copies.count = depths[i] * (run->quick ? 2 : 32);
         request.copies.passes = run->quick ? 1 : FTH_COPIES_RATE_PASSES;
         request.copies.span_bytes = 128 << 10;
-        FTH_TRY(fth_copies_rate(run, &request, &rate, error));
-        *best = rate > *best || isnan(*best) ? rate : *best;
+        FTH_TRY(fth_copies_measure_rate(run, &request, &rate, error));
+        *best = rate.best > *best || isnan(*best) ? rate.best : *best;
     }
     return FTH_OK;
 }
