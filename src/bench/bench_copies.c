@@ -77,8 +77,9 @@ enum fth_status fth_copies_cycles(const struct fth_bench_run *run,
     return status;
 }
 
-enum fth_status fth_copies_rate(const struct fth_bench_run *run, const struct fth_request *request,
-                                double *bytes_per_cycle, struct fth_error *error)
+enum fth_status fth_copies_measure_rate(const struct fth_bench_run *run,
+                                        const struct fth_request *request,
+                                        struct fth_copies_rate *rate, struct fth_error *error)
 {
     struct fth_request longer = *request;
     const struct fth_copies *copies = &request->copies;
@@ -94,7 +95,9 @@ enum fth_status fth_copies_rate(const struct fth_bench_run *run, const struct ft
     if (!(cycles > 0))
         return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL,
                         "the longer sequence of copies took no more time");
-    *bytes_per_cycle = bytes / cycles;
+    rate->best = bytes / cycles;
+    const double median_cycles = long_result.median - short_result.median;
+    rate->median = median_cycles > 0 ? bytes / median_cycles : rate->best;
     return FTH_OK;
 }
 
@@ -288,37 +291,72 @@ static bool make_rate(const struct fth_bench_run *run, const struct rate_table *
     return true;
 }
 
-/* Adds the highest rate, and the fewest bytes in flight that reach 95 % of it. */
-static enum fth_status note_rates(const struct fth_bench_run *run, const struct rate_table *table,
-                                  const double *rates, const double *bytes, size_t count,
-                                  struct fth_error *error)
+/* The points of a table of rates. */
+enum { MAX_POINTS = 64 };
+struct rate_points {
+    struct fth_copies_rate rates[MAX_POINTS];
+    double bytes[MAX_POINTS]; /* of one copy */
+    double in_flight_bytes[MAX_POINTS];
+    size_t count;
+};
+
+/* Adds a figure to the table and to the description of the copy engine. The fastest passes and the
+ * medians give the ends of its interval. */
+static enum fth_status note_rate(const struct fth_bench_run *run, const char *attribute,
+                                 double best, double median, size_t samples, const char *unit,
+                                 const char *method, struct fth_error *error)
 {
-    double max = 0, needed = INFINITY;
-    for (size_t i = 0; i < count; i++)
-        max = rates[i] > max ? rates[i] : max;
-    for (size_t i = 0; i < count; i++)
-        if (rates[i] >= 0.95 * max && bytes[i] < needed)
-            needed = bytes[i];
-    if (!(max > 0))
+    const double interval[2] = {fth_copies_round(fmin(best, median)),
+                                fth_copies_round(fmax(best, median))};
+    FTH_TRY(
+        fth_bench_add_figure(run->bench, attribute, fth_copies_round(best), unit, method, error));
+    return fth_note(run->described,
+                    &(struct fth_note){.element = "tma",
+                                       .attribute = attribute,
+                                       .number = fth_copies_round(best),
+                                       .interval = interval,
+                                       .samples = samples,
+                                       .method = method},
+                    error);
+}
+
+/* Adds the highest rate and the fewest bytes in flight that reach 95 % of it and, for one SM, the
+ * minimum cycles per copy. */
+static enum fth_status note_rates(const struct fth_bench_run *run, const struct rate_table *table,
+                                  const struct rate_points *points, struct fth_error *error)
+{
+    static const char method[] =
+        "bulk copies of one SM, the slope between two numbers of copies; the highest rate of all "
+        "sizes and numbers of copies in flight";
+    const bool stores = table->kind == FTH_COPIES_BULK_STORE;
+    struct fth_copies_rate max = {0, 0};
+    double needed = INFINITY, copy_cycles = INFINITY, median_cycles = INFINITY;
+    for (size_t i = 0; i < points->count; i++) {
+        const struct fth_copies_rate *rate = &points->rates[i];
+        max = rate->best > max.best ? *rate : max;
+        copy_cycles = fmin(copy_cycles, points->bytes[i] / rate->best);
+        median_cycles = fmin(median_cycles, points->bytes[i] / rate->median);
+    }
+    for (size_t i = 0; i < points->count; i++)
+        if (points->rates[i].best >= 0.95 * max.best)
+            needed = fmin(needed, points->in_flight_bytes[i]);
+    if (points->count == 0)
         return FTH_OK;
-    FTH_TRY(fth_bench_add_figure(run->bench, "bytes_per_cycle", fth_copies_round(max), "B/cycle",
-                                 "per SM, the highest of the table", error));
+    if (table->sms == 1)
+        FTH_TRY(note_rate(run, stores ? "store_bytes_per_cycle" : "bytes_per_cycle", max.best,
+                          max.median, points->count, "B/cycle", method, error));
+    else
+        FTH_TRY(fth_bench_add_figure(run->bench, "bytes_per_cycle", fth_copies_round(max.best),
+                                     "B/cycle", "per SM, the highest of the table", error));
     FTH_TRY(fth_bench_add_figure(run->bench, "in_flight_bytes", needed, "B",
                                  "per SM, the fewest bytes in flight with 95 % of the highest rate",
                                  error));
-    if (table->sms != 1)
-        return FTH_OK;
-    const bool stores = table->kind == FTH_COPIES_BULK_STORE;
-    return fth_note(
-        run->described,
-        &(struct fth_note){.element = "tma",
-                           .attribute = stores ? "store_bytes_per_cycle" : "bytes_per_cycle",
-                           .number = fth_copies_round(max),
-                           .samples = count,
-                           .method = "bulk copies of one SM, the slope between two "
-                                     "numbers of copies; the highest rate of all sizes "
-                                     "and numbers of copies in flight"},
-        error);
+    return table->sms == 1 && !stores
+               ? note_rate(run, "copy_cycles", copy_cycles, median_cycles, points->count, "cycles",
+                           "cycles per bulk copy at the highest rate of small copies, issued by up "
+                           "to 16 warps of one SM",
+                           error)
+               : FTH_OK;
 }
 
 static enum fth_status tabulate_rates(const struct fth_bench_run *run,
@@ -326,47 +364,33 @@ static enum fth_status tabulate_rates(const struct fth_bench_run *run,
                                       struct fth_error *error)
 {
     static const uint32_t sizes[] = {128, 1024, 4096, 16384, 65536};
-    enum { MAX_POINTS = 64, MAX_IN_FLIGHT = FTH_COPIES_MAX_STAGES };
     /* A simulated GPU needs more time the more SMs copy. */
     const uint64_t max_bytes = run->quick && table->sms != 1 ? 16 << 10 : UINT64_MAX;
-    double rates[MAX_POINTS], in_flight_bytes[MAX_POINTS], copy_cycles = INFINITY;
-    size_t count = 0;
+    struct rate_points points = {.count = 0};
     FTH_TRY(fth_bench_add_series(run->bench, table->name, table->title, rate_columns,
                                  FTH_COUNT(rate_columns), error));
     fth_bench_show_grid(run->bench, 0, 1, 2);
-    for (uint32_t in_flight = run->quick ? 2 : 1; in_flight <= MAX_IN_FLIGHT;
+    for (uint32_t in_flight = run->quick ? 2 : 1; in_flight <= FTH_COPIES_MAX_STAGES;
          in_flight *= run->quick ? 4 : 2) {
         FTH_TRY(fth_bench_progress(run, table->title, from + log2(in_flight) / 90, error));
-        for (size_t i = 0; i < FTH_COUNT(sizes) && count < MAX_POINTS; i++) {
+        for (size_t i = 0; i < FTH_COUNT(sizes) && points.count < MAX_POINTS; i++) {
             struct fth_request request;
-            double rate;
+            struct fth_copies_rate *rate = &points.rates[points.count];
             if (!make_rate(run, table, sizes[i], in_flight, &request) ||
                 (uint64_t)sizes[i] * in_flight > max_bytes)
                 continue;
-            enum fth_status status = fth_copies_rate(run, &request, &rate, error);
+            enum fth_status status = fth_copies_measure_rate(run, &request, rate, error);
             if (status != FTH_OK)
                 return fth_bench_keep_failure(run->bench, "TMA", status, error);
-            const struct fth_cell cells[] = {
-                {.number = in_flight}, {.number = sizes[i]}, {.number = round(100 * rate) / 100}};
+            const struct fth_cell cells[] = {{.number = in_flight},
+                                             {.number = sizes[i]},
+                                             {.number = round(100 * rate->best) / 100}};
             FTH_TRY(fth_bench_add_row(run->bench, cells, error));
-            copy_cycles = sizes[i] / rate < copy_cycles ? sizes[i] / rate : copy_cycles;
-            rates[count] = rate;
-            in_flight_bytes[count++] = (double)in_flight * sizes[i];
+            points.bytes[points.count] = sizes[i];
+            points.in_flight_bytes[points.count++] = (double)in_flight * sizes[i];
         }
     }
-    FTH_TRY(note_rates(run, table, rates, in_flight_bytes, count, error));
-    if (table->sms != 1 || table->kind != FTH_COPIES_BULK_LOAD || !isfinite(copy_cycles))
-        return FTH_OK;
-    static const char method[] = "bulk copies of 128 bytes, issued by up to 16 warps of one SM";
-    FTH_TRY(fth_bench_add_figure(run->bench, "copy_cycles", fth_copies_round(copy_cycles),
-                                 "cycles per copy", method, error));
-    return fth_note(run->described,
-                    &(struct fth_note){.element = "tma",
-                                       .attribute = "copy_cycles",
-                                       .number = fth_copies_round(copy_cycles),
-                                       .samples = count,
-                                       .method = method},
-                    error);
+    return note_rates(run, table, &points, error);
 }
 
 /* Measures whether the GPU has a TMA. *status tells why it has none. */

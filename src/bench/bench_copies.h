@@ -27,11 +27,15 @@ FTH_MUST_USE enum fth_status fth_copies_cycles(const struct fth_bench_run *run,
                                                const struct fth_request *request,
                                                struct fth_copies_result *result,
                                                struct fth_error *error);
-/* Measures the bytes per cycle of a block: the slope between the request and one with more copies.
- */
-FTH_MUST_USE enum fth_status fth_copies_rate(const struct fth_bench_run *run,
-                                             const struct fth_request *request,
-                                             double *bytes_per_cycle, struct fth_error *error);
+/* The bytes per cycle of a block: from the fastest passes, and from the medians. */
+struct fth_copies_rate {
+    double best, median;
+};
+/* Measures a rate: the slope between the request and one with more copies. */
+FTH_MUST_USE enum fth_status fth_copies_measure_rate(const struct fth_bench_run *run,
+                                                     const struct fth_request *request,
+                                                     struct fth_copies_rate *rate,
+                                                     struct fth_error *error);
 /* Rounds to tenths. */
 double fth_copies_round(double number);
 

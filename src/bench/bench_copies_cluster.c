@@ -93,37 +93,53 @@ static enum fth_status chase(const struct fth_bench_run *run, uint32_t cluster, 
     return status;
 }
 
+/* Measures the latencies between block 0 and another block, and adds a row. */
+static enum fth_status add_distance(const struct fth_bench_run *run, uint32_t cluster,
+                                    uint32_t rank, double *load, struct fth_error *error)
+{
+    double store, bulk;
+    FTH_TRY(chase(run, cluster, rank, load, error));
+    FTH_TRY(exchange(run, FTH_COPIES_STORE_ASYNC, STORE_BYTES, cluster, rank, &store, error));
+    FTH_TRY(exchange(run, FTH_COPIES_CLUSTER, BULK_BYTES, cluster, rank, &bulk, error));
+    const struct fth_cell cells[] = {{.number = cluster},
+                                     {.number = rank},
+                                     {.number = fth_copies_round(*load)},
+                                     {.number = fth_copies_round(store)},
+                                     {.number = fth_copies_round(bulk)}};
+    return fth_bench_add_row(run->bench, cells, error);
+}
+
+/* Adds the reason why there are no clusters of this size. */
+static enum fth_status keep_failure(const struct fth_bench_run *run, uint32_t cluster,
+                                    enum fth_status status, struct fth_error *error)
+{
+    char what[40];
+    snprintf(what, sizeof what, "clusters of %u blocks", (unsigned)cluster);
+    return fth_bench_keep_failure(run->bench, what, status, error);
+}
+
 static enum fth_status tabulate_distances(const struct fth_bench_run *run, struct fth_error *error)
 {
     double min = INFINITY, max = 0;
+    enum fth_status status = FTH_OK;
     FTH_TRY(fth_bench_add_series(run->bench, "copies.cluster",
                                  "Clusters: cycles of a load from another block, and half a round "
                                  "trip of copies to it, by its rank",
                                  latency_columns, FTH_COUNT(latency_columns), error));
-    for (uint32_t cluster = 2; cluster <= MAX_CLUSTER; cluster *= 2)
-        for (uint32_t rank = 1; rank < cluster; rank += run->quick && rank > 2 ? 4 : 1) {
-            double load = NAN, store = NAN, bulk = NAN;
-            FTH_TRY(fth_bench_progress(run, "clusters, latency", 0.7 + cluster / 200.0, error));
-            enum fth_status status = chase(run, cluster, rank, &load, error);
-            if (status == FTH_OK)
-                status = exchange(run, FTH_COPIES_STORE_ASYNC, STORE_BYTES, cluster, rank, &store,
-                                  error);
-            if (status == FTH_OK)
-                status = exchange(run, FTH_COPIES_CLUSTER, BULK_BYTES, cluster, rank, &bulk, error);
-            if (status != FTH_OK) {
-                char what[40];
-                snprintf(what, sizeof what, "clusters of %u blocks", (unsigned)cluster);
-                return fth_bench_keep_failure(run->bench, what, status, error);
-            }
-            const struct fth_cell cells[] = {{.number = cluster},
-                                             {.number = rank},
-                                             {.number = fth_copies_round(load)},
-                                             {.number = fth_copies_round(store)},
-                                             {.number = fth_copies_round(bulk)}};
-            FTH_TRY(fth_bench_add_row(run->bench, cells, error));
+    for (uint32_t cluster = 2; cluster <= MAX_CLUSTER && status == FTH_OK; cluster *= 2) {
+        FTH_TRY(fth_bench_progress(run, "clusters, latency", 0.7 + cluster / 200.0, error));
+        for (uint32_t rank = 1; rank < cluster && status == FTH_OK;
+             rank += run->quick && rank > 2 ? 4 : 1) {
+            double load = NAN;
+            status = add_distance(run, cluster, rank, &load, error);
             min = fmin(min, load);
             max = fmax(max, load);
         }
+        if (status != FTH_OK)
+            FTH_TRY(keep_failure(run, cluster, status, error));
+    }
+    if (!isfinite(min))
+        return FTH_OK;
     FTH_TRY(fth_bench_add_figure(run->bench, "min_load_cycles", fth_copies_round(min), "cycles",
                                  "the lowest of the table", error));
     return fth_bench_add_figure(run->bench, "max_load_cycles", fth_copies_round(max), "cycles",
@@ -192,11 +208,8 @@ static enum fth_status tabulate_cluster_rates(const struct fth_bench_run *run,
             status = bulk_rate(run, FTH_COPIES_CLUSTER, cluster, &rates[2], error);
         if (status == FTH_OK)
             status = bulk_rate(run, FTH_COPIES_MULTICAST, cluster, &rates[3], error);
-        if (status != FTH_OK) {
-            char what[40];
-            snprintf(what, sizeof what, "clusters of %u blocks", (unsigned)cluster);
-            return fth_bench_keep_failure(run->bench, what, status, error);
-        }
+        if (status != FTH_OK)
+            return keep_failure(run, cluster, status, error);
         const struct fth_cell cells[] = {{.number = cluster},
                                          {.number = fth_copies_round(rates[0])},
                                          {.number = fth_copies_round(rates[1])},
@@ -264,15 +277,15 @@ static enum fth_status thread_rate(const struct fth_bench_run *run, enum fth_cop
     *best = NAN;
     for (size_t i = 0; i < FTH_COUNT(depths); i++) {
         const uint32_t threads = in_flight / bytes / depths[i];
-        double rate;
+        struct fth_copies_rate rate;
         if (threads < WARP || threads > 1024 || (run->quick && depths[i] > 2))
             continue;
         struct fth_request request = by_threads(run, kind, bytes, threads, depths[i]);
         request.copies.count = depths[i] * (run->quick ? 2 : 32);
         request.copies.passes = run->quick ? 1 : FTH_COPIES_RATE_PASSES;
         request.copies.span_bytes = 128 << 10;
-        FTH_TRY(fth_copies_rate(run, &request, &rate, error));
-        *best = rate > *best || isnan(*best) ? rate : *best;
+        FTH_TRY(fth_copies_measure_rate(run, &request, &rate, error));
+        *best = rate.best > *best || isnan(*best) ? rate.best : *best;
     }
     return FTH_OK;
 }

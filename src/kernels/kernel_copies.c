@@ -17,7 +17,7 @@ struct copies_row {
     const char *issue; /* NULL: the function `add_issue` writes it */
 };
 
-#define EXPECT "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], %bytes;\n    "
+#define EXPECT "@%copies mbarrier.arrive.expect_tx.shared.b64 _, [%bar], %bytes;\n    @%copies "
 /* PTX 8.0 has bulk copies, 8.1 st.async. */
 #define HOPPER "8.0", "sm_90", 90
 #define HOPPER_STORE "8.1", "sm_90", 90
@@ -29,10 +29,10 @@ static const struct copies_row rows[FTH_COPIES_KINDS] = {
         {"bulk-load", "bulk copies from global to shared memory", HOPPER, MBARRIER, false, false,
          EXPECT "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%to], [%from], "
                 "%bytes, [%bar];"},
-    [FTH_COPIES_BULK_STORE] = {"bulk-store", "bulk copies from shared to global memory", HOPPER,
-                               BULK_GROUP, false, false,
-                               "cp.async.bulk.global.shared::cta.bulk_group [%from], [%to], "
-                               "%bytes;\n    cp.async.bulk.commit_group;"},
+    [FTH_COPIES_BULK_STORE] =
+        {"bulk-store", "bulk copies from shared to global memory", HOPPER, BULK_GROUP, false, false,
+         "@%copies cp.async.bulk.global.shared::cta.bulk_group [%from], [%to], "
+         "%bytes;\n    cp.async.bulk.commit_group;"},
     [FTH_COPIES_TENSOR_LOAD] = {"tensor-load", "tensor copies from global to shared memory", HOPPER,
                                 MBARRIER, false, false, NULL},
     [FTH_COPIES_CLUSTER] = {"cluster", "bulk copies from shared memory to shared memory", HOPPER,
@@ -111,9 +111,9 @@ static void add_issue(struct fth_buffer *out, const struct fth_copies_code *code
 {
     switch (code->kind) {
     case FTH_COPIES_TENSOR_LOAD:
-        fth_buffer_text(out, EXPECT);
+        fth_buffer_text(out, "cvt.u32.u64 %x, %from;\n    " EXPECT);
         fth_buffer_format(out,
-                          "cvt.u32.u64 %%x, %%from;\n    cp.async.bulk.tensor.%ud.shared::cluster."
+                          "cp.async.bulk.tensor.%ud.shared::cluster."
                           "global.tile.mbarrier::complete_tx::bytes [%%to], [%%map, {",
                           (unsigned)code->rank);
         for (uint32_t i = 1; i < code->rank; i++)

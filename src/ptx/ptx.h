@@ -455,12 +455,13 @@ struct fth_ptx_copy_event {
     uint64_t mbarrier;
     uint32_t target;
     unsigned parity;
-    /* The other steps: groups of bulk copies, or of cp.async. */
+    /* Whether the mbarrier counts what the instruction copies, or all copies of the warp by
+     * cp.async. The other steps: groups of bulk copies, or of cp.async. */
     bool bulk;
-    /* FTH_COPY_STEP_WAIT: for all groups but the last `pending` ones, and whether only until the
-     * sources have been read. */
+    /* FTH_COPY_STEP_WAIT: for all groups but the last `pending` ones; whether only until the
+     * sources have been read; whether also for copies that are in no group. */
     uint64_t pending;
-    bool reads;
+    bool reads, uncommitted;
 };
 
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since

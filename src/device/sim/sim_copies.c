@@ -101,6 +101,13 @@ static int64_t end_of_groups(const struct fth_sim_warp_copies *copies, bool bulk
     return copies->groups[bulk][(count - 1 - pending) % FTH_SIM_GROUPS];
 }
 
+/* Returns the end of all copies, also of those that are in no group. */
+static int64_t end_of_all(const struct fth_sim_warp_copies *copies, bool bulk)
+{
+    const int64_t groups = end_of_groups(copies, bulk, 0);
+    return copies->open[bulk] > groups ? copies->open[bulk] : groups;
+}
+
 /* ---- callbacks ---- */
 
 bool fth_sim_on_range(void *user, const struct fth_ptx_range *range)
@@ -117,13 +124,17 @@ bool fth_sim_on_copies(void *user, const struct fth_ptx_copy_event *event)
     switch (event->step) {
     case FTH_COPY_STEP_SIGNAL: {
         int64_t *complete = &find_mbarrier(timing, event)->complete[event->parity];
-        *complete = warp->copies.done > *complete ? warp->copies.done : *complete;
+        end = event->bulk ? warp->copies.done : end_of_all(&warp->copies, false);
+        *complete = end > *complete ? end : *complete;
         warp->copies.signalled = true;
         return true;
     }
     case FTH_COPY_STEP_COMMIT: commit(&warp->copies, event->bulk); return true;
     case FTH_COPY_STEP_TEST: end = find_mbarrier(timing, event)->complete[event->parity]; break;
-    default: end = end_of_groups(&warp->copies, event->bulk, event->pending); break;
+    default:
+        end = event->uncommitted ? end_of_all(&warp->copies, event->bulk)
+                                 : end_of_groups(&warp->copies, event->bulk, event->pending);
+        break;
     }
     warp->now = end > warp->now ? end : warp->now;
     return true;

@@ -137,10 +137,11 @@ bool fth_ptx_copy_arrived(struct fth_ptx_copy *copy, int lane, uint8_t *mbarrier
 /* Returns the address in the shared memory of the block with this rank that corresponds to a shared
  * address of any block. */
 uint64_t fth_ptx_address_in_block(const struct fth_ptx_warp *warp, uint64_t address, unsigned rank);
-/* Reports to the observer that the copies of the instruction signal the mbarrier at this shared
- * address of the cluster; `mbarrier` is its host address. Returns false if the observer ends the
- * launch. */
-bool fth_ptx_notify_mbarrier(struct fth_ptx_warp *warp, uint64_t address, const uint8_t *mbarrier);
+/* Reports to the observer that the copies of the instruction (`bulk`), or those of the warp by
+ * cp.async, signal the mbarrier at this shared address of the cluster; `mbarrier` is its host
+ * address. Returns false if the observer ends the launch. */
+bool fth_ptx_notify_mbarrier(struct fth_ptx_warp *warp, uint64_t address, const uint8_t *mbarrier,
+                             bool bulk);
 /* Returns the host address of an mbarrier at a shared address of the cluster. Reports a fault and
  * returns NULL if it is outside of the memory. */
 uint8_t *fth_ptx_resolve_mbarrier(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,

@@ -207,6 +207,7 @@ void fth_ptx_copies_wait(struct fth_ptx_warp *warp, uint32_t lanes, const struct
         warp, (struct fth_ptx_copy_event){.step = FTH_COPY_STEP_WAIT,
                                           .bulk = wait->kind == COPY_BULK,
                                           .pending = wait->uncommitted ? 0 : wait->pending,
+                                          .uncommitted = wait->uncommitted,
                                           .reads = wait->reads});
     for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next) {
         const uint32_t now = copy->warp == warp ? awaited_lanes(copy, lanes, wait) : 0;

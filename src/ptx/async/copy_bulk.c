@@ -68,11 +68,13 @@ uint8_t *fth_ptx_resolve_mbarrier(struct fth_ptx_warp *warp, const struct fth_pt
     return block->shared + offset;
 }
 
-bool fth_ptx_notify_mbarrier(struct fth_ptx_warp *warp, uint64_t address, const uint8_t *mbarrier)
+bool fth_ptx_notify_mbarrier(struct fth_ptx_warp *warp, uint64_t address, const uint8_t *mbarrier,
+                             bool bulk)
 {
     const uint64_t offset = shared_offset(address);
     return fth_ptx_notify_copies(
         warp, (struct fth_ptx_copy_event){.step = FTH_COPY_STEP_SIGNAL,
+                                          .bulk = bulk,
                                           .mbarrier = offset % CLUSTER_WINDOW,
                                           .target = block_at(warp, offset)->rank,
                                           .parity = fth_ptx_mbarrier_parity(mbarrier)});
@@ -119,7 +121,7 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         !fth_ptx_notify_range(warp, inst, lane, from_block, from, bytes, FTH_ACCESS_READ) ||
         !(masked ? fth_ptx_observe_range(warp, inst, to_block, to, bytes, writes)
                  : fth_ptx_notify_range(warp, inst, lane, to_block, to, bytes, writes)) ||
-        (mbarrier && !fth_ptx_notify_mbarrier(warp, at, mbarrier)))
+        (mbarrier && !fth_ptx_notify_mbarrier(warp, at, mbarrier, true)))
         return false;
     struct bulk_copy *copy = fth_ptx_copy_create(warp, inst, COPY_BULK, 1u << lane, sizeof *copy);
     if (!copy)

@@ -392,7 +392,7 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         ok = copy->copy.signals = copy->mbarrier != NULL;
     }
     ok = ok && access_rows(copy) &&
-         (!copy->mbarrier || fth_ptx_notify_mbarrier(warp, at, copy->mbarrier));
+         (!copy->mbarrier || fth_ptx_notify_mbarrier(warp, at, copy->mbarrier, true));
     if (!ok)
         copy->copy.lanes = 0; /* the queue frees it without executing it */
     fth_ptx_copy_issue(&copy->copy);

@@ -153,6 +153,10 @@ static void run_arrival(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
             break;
         }
         FOR_LANES(group.mask, arrival->mbarriers[lane] = group.host[lane];);
+        for (uint32_t left = group.mask; left; left &= left - 1)
+            if (!fth_ptx_notify_mbarrier(warp, group.addresses[first_lane(left)],
+                                         group.host[first_lane(left)], false))
+                arrival->copy.lanes = 0;
     }
     /* Without .noinc, the arrivals are additional to those that the mbarrier waits for. */
     for (uint32_t left = inst->mode == MBARRIER ? arrival->copy.lanes : 0; left; left &= left - 1)

@@ -64,7 +64,7 @@ static void run_store(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
             row(warp, operands->mbarrier)[lane] + (uint64_t)operands->mbarrier_offset;
         store->mbarriers[lane] = fth_ptx_resolve_mbarrier(warp, inst, lane, at);
         ok = ok && store->mbarriers[lane] &&
-             fth_ptx_notify_mbarrier(warp, at, store->mbarriers[lane]);
+             fth_ptx_notify_mbarrier(warp, at, store->mbarriers[lane], true);
         for (unsigned i = 0; i < operands->count; i++)
             memcpy(store->data[lane] + (size_t)i * size, &row(warp, operands->values[i])[lane],
                    size);

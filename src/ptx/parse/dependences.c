@@ -24,13 +24,13 @@ static bool begins_with(const char *text, const char *start)
 }
 
 /* Returns true if the instruction waits until all accesses of the warp in flight are complete.
- * Fences and the wait for asynchronous copies do so by definition. Calls and returns do, because
- * the engine copies their arguments and results without listing them as operands. */
+ * Fences do so by definition. Calls and returns do, because the engine copies their arguments and
+ * results without listing them as operands. */
 static bool drains(const struct fth_ptx_inst *inst)
 {
     return inst->control == K_CALL || inst->control == K_CALL_INDIRECT ||
            inst->control == K_RETURN || begins_with(inst->opcode, "membar") ||
-           begins_with(inst->opcode, "fence") || begins_with(inst->opcode, "cp.async.wait");
+           begins_with(inst->opcode, "fence");
 }
 
 /* Returns true if the instruction accesses memory at once, so that the observer's `access` callback

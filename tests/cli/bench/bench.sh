@@ -9,7 +9,7 @@ echo $?
 fathom bench --device sim:rtx2060 --format htm
 echo $?
 # All benchmarks can be named in one call: the message is about the last name.
-fathom bench banks shared scaling latency arith atomics global link stream steam --device sim:rtx2060
+fathom bench banks shared scaling latency arith atomics global copies link stream steam --device sim:rtx2060
 echo $?
 # --describe writes the results as a description. A simulated GPU made from it gives the same results.
 fathom bench banks --device sim:gtx780 --describe gpu.json | sed -n '/^banks/,/^latency/p'

@@ -23,6 +23,7 @@ static void benches_have_names(void **state)
     (void)state;
     static const char *const names[] = {"banks",   "shared", "scaling", "latency", "arith",
                                         "atomics", "global", "link",    "memory",  "stream"};
+                                        "atomics", "global", "copies",  "link",    "stream"};
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *summary = NULL;
         assert_string_equal(fth_bench_name(i, &summary), names[i]);

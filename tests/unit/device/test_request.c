@@ -474,12 +474,25 @@ static void recorded_requests_survive_their_text(void **state)
         assert_true(families[i] > 0);
 }
 
+struct refused {
+    const char *text, *cause;
+};
+
+static void assert_refused(const struct refused *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct fth_request request;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_request_read(rows[i].text, strlen(rows[i].text), &request, &error),
+                         FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+    }
+}
+
 static void other_texts_are_refused(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text, *cause;
-    } rows[] = {
+    static const struct refused rows[] = {
         {"", "unexpected text after 0 bytes"},
         {"walk", "unexpected text after 0 bytes"},
         {"jump ca 0:128x16", "unexpected text after 0 bytes"},
@@ -518,6 +531,16 @@ static void other_texts_are_refused(void **state)
         {"place 16x32; sm 3", "the SM cannot be chosen"},
         {"place 16x32; cold", "not available for this family"},
         {"place 16", "unexpected text after 8 bytes"},
+        {"transfer within pinned 4096", "uses no host memory"},
+        {"sweep copy f16 4096 1x32 vector 4 unroll 1", "unexpected text"},
+    };
+    assert_refused(rows, FTH_COUNT(rows));
+}
+
+static void wrong_copies_are_refused(void **state)
+{
+    (void)state;
+    static const struct refused rows[] = {
         {"copies bulk-loads 16 span 128", "unexpected text after 7 bytes"},
         {"copies bulk-load 8 span 128", "not a multiple of 16"},
         {"copies bulk-load 524304 span 524416", "not a multiple of 16 in the range"},
@@ -550,16 +573,8 @@ static void other_texts_are_refused(void **state)
         {"copies cluster 262144 depth 3 cluster 2 partner 1", "at most 524288 bytes"},
         {"copies cluster 1024 cluster 2 partner 1; cold", "not available for copies in a cluster"},
         {"copies multicast 1024 cluster 2 partner 1", "no such block"},
-        {"transfer within pinned 4096", "uses no host memory"},
-        {"sweep copy f16 4096 1x32 vector 4 unroll 1", "unexpected text"},
     };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_request request;
-        struct fth_error error = NO_ERROR;
-        assert_int_equal(fth_request_read(rows[i].text, strlen(rows[i].text), &request, &error),
-                         FTH_INVALID);
-        assert_contains(error.cause, rows[i].cause);
-    }
+    assert_refused(rows, FTH_COUNT(rows));
 }
 
 static void invalid_hints_are_refused(void **state)
@@ -608,6 +623,7 @@ int main(void)
         cmocka_unit_test(recorded_requests_survive_their_text),
         cmocka_unit_test(other_texts_are_refused),
         cmocka_unit_test(invalid_hints_are_refused),
+        cmocka_unit_test(wrong_copies_are_refused),
     };
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }

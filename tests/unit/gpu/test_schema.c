@@ -36,7 +36,8 @@ static void elements_have_names_in_order(void **state)
                                         "tlb_l2",
                                         "tlb_l3",
                                         "memory",
-                                        "registers"};
+                                        "registers",
+                                        "tma"};
     for (size_t i = 0; i < FTH_COUNT(names); i++)
         assert_string_equal(fth_element_name(i), names[i]);
     assert_null(fth_element_name(FTH_COUNT(names)));
