@@ -32,12 +32,12 @@ static const struct {
     {"atomics", "latency and throughput of atomic operations, contended and not", fth_bench_atomics,
      1},
     {"global", "throughput of memory by CTAs, their size and ILP", fth_bench_global, 2},
+    {"copies", "copies by TMA, in clusters and by cp.async: latency and bandwidth",
+     fth_bench_copies, 2},
     {"link", "copies between host memory and GPU, and between GPUs; kernels on host memory",
      fth_bench_link, 1},
     {"memory", "memory by stride, with mixed reads and writes; periods of refresh",
      fth_bench_memory, 1},
-    {"copies", "copies by TMA, in clusters and by cp.async: latency and bandwidth",
-     fth_bench_copies, 2},
     /* This bench is last because it allocates nearly all memory. */
     {"stream", "STREAM's kernels, checked, by size and threads", fth_bench_stream, 3},
 };

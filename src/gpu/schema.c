@@ -236,10 +236,6 @@ static const struct fth_attribute_def attributes[] = {
     {"bytes_per_cycle", ENGINE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"store_bytes_per_cycle", ENGINE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"copy_cycles", ENGINE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
-    {"page_table_bytes", MEMORY, FTH_NUMBER, FTH_RULE_COUNT, NULL},
-    {"page_table_switch_cycles", MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
-    {"ecc", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
-    {"compression", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
 };
 
 static const struct fth_element_def *find_section(const char *name)

@@ -21,9 +21,9 @@ static const struct fth_bench_series *last_series(const struct fth_bench *bench)
 static void benches_have_names(void **state)
 {
     (void)state;
-    static const char *const names[] = {"banks",   "shared", "scaling", "latency", "arith",
-                                        "atomics", "global", "link",    "memory",  "stream"};
-                                        "atomics", "global", "copies",  "link",    "stream"};
+    static const char *const names[] = {"banks", "shared",  "scaling", "latency",
+                                        "arith", "atomics", "global",  "copies",
+                                        "link",  "memory",  "stream"};
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *summary = NULL;
         assert_string_equal(fth_bench_name(i, &summary), names[i]);
