@@ -36,6 +36,7 @@ enum fth_family {
     FTH_FAMILY_PAIR,     /* `pair`: reads of the same lines by two SMs */
     FTH_FAMILY_PLACE,    /* `place`: the SM and the start of each block of a grid */
     FTH_FAMILY_EVICT,    /* `evict`: lines that evict each other from the L2 */
+    FTH_FAMILY_BRANCH,   /* `branch`: strided branches, for the ways of instruction caches */
     FTH_FAMILY_COUNT
 };
 
@@ -119,6 +120,14 @@ struct fth_fetch {
 /* Length of that code in instructions; longer requests are refused. 256 KiB where an instruction
  * has 16 bytes. */
 enum { FTH_MAX_FETCH = 16384 };
+
+/* One lane executes a few instructions at each of `count` places in a long piece of code, `passes`
+ * times. Consecutive places are `stride` instructions apart: FTH_FETCH_BLOCK, or 2, 4, … times as
+ * many (FTH_BRANCH_DISTANCES). All places must lie within FTH_BRANCH_BLOCKS blocks. There is one
+ * sample per pass: its cycles. */
+struct fth_branch {
+    uint64_t stride, count, passes;
+};
 
 /* All threads of all blocks read, write or copy arrays, `vector_bytes` (4, 8 or 16) per load or
  * store, `passes` times. There is either one array of `bytes` for all blocks (`shared_by_all`) or
@@ -299,6 +308,7 @@ struct fth_request {
         struct fth_pair pair;
         struct fth_place_request place;
         struct fth_evict evict;
+        struct fth_branch branch;
     };
 };
 

@@ -17,6 +17,7 @@ static const struct fth_family_ops *const families[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_OPERATE] = &fth_family_operate,   [FTH_FAMILY_SWEEP] = &fth_family_sweep,
     [FTH_FAMILY_TRANSFER] = &fth_family_transfer, [FTH_FAMILY_PAIR] = &fth_family_pair,
     [FTH_FAMILY_PLACE] = &fth_family_place,       [FTH_FAMILY_EVICT] = &fth_family_evict,
+    [FTH_FAMILY_BRANCH] = &fth_family_branch,
 };
 
 const struct fth_family_ops *fth_family_of(enum fth_family family)

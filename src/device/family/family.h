@@ -12,6 +12,7 @@
  *   family_pair.c      reads of the same lines by two SMs
  *   family_place.c     the SM and the start of each block of a grid
  *   family_evict.c     eviction sets in the L2
+ *   family_branch.c    strided branches, for the ways of instruction caches
  *   family_pool.c      GPU memory for arrays; family_pool.h
  */
 #ifndef FTH_FAMILY_H
@@ -86,7 +87,7 @@ struct fth_family_ops {
 
 extern const struct fth_family_ops fth_family_chase, fth_family_fetch, fth_family_stream,
     fth_family_cluster, fth_family_operate, fth_family_sweep, fth_family_transfer, fth_family_pair,
-    fth_family_place, fth_family_evict;
+    fth_family_place, fth_family_evict, fth_family_branch;
 const struct fth_family_ops *fth_family_of(enum fth_family family);
 
 /* ---- request.c ---- */
