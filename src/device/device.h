@@ -41,6 +41,7 @@ enum fth_family {
     FTH_FAMILY_HINT,     /* `hint`: what accesses with hints leave in L1 and L2 */
     FTH_FAMILY_CONTEND,  /* `contend`: reads of one SM while others read one line */
     FTH_FAMILY_COPIES,   /* `copies`: asynchronous copies */
+    FTH_FAMILY_BRANCH,   /* `branch`: strided branches, for the ways of instruction caches */
     FTH_FAMILY_COUNT
 };
 
@@ -124,6 +125,14 @@ struct fth_fetch {
 /* Length of that code in instructions; longer requests are refused. 256 KiB where an instruction
  * has 16 bytes. */
 enum { FTH_MAX_FETCH = 16384 };
+
+/* One lane executes a few instructions at each of `count` places in a long piece of code, `passes`
+ * times. Consecutive places are `stride` instructions apart: FTH_FETCH_BLOCK, or 2, 4, … times as
+ * many (FTH_BRANCH_DISTANCES). All places must lie within FTH_BRANCH_BLOCKS blocks. There is one
+ * sample per pass: its cycles. */
+struct fth_branch {
+    uint64_t stride, count, passes;
+};
 
 /* All threads of all blocks read, write or copy arrays, `vector_bytes` (4, 8 or 16) per load or
  * store, `passes` times. There is either one array of `bytes` for all blocks (`shared_by_all`) or
@@ -432,6 +441,7 @@ struct fth_request {
         struct fth_hint hint;
         struct fth_contend contend;
         struct fth_copies copies;
+        struct fth_branch branch;
     };
 };
 

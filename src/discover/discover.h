@@ -12,6 +12,7 @@
  *   rates.c             bandwidth
  *   dissect.c           'fathom dissect': which elements it dissects, in which order
  *   dissect_cache.c     ... sets, ways and policies of caches
+ *   dissect_code.c      ... ways of instruction caches
  *   dissect_l2.c        ... home partitions, prefetching and eviction order of the L2
  *   dissect_evict.c     ... sets, ways and policy of an L2 from eviction sets
  *   dissect_joins.c     ... which SMs join their reads
@@ -139,6 +140,8 @@ struct fth_l2_map_plan;
 FTH_MUST_USE enum fth_status fth_dissect_eviction_sets(struct fth_discovery *discovery,
                                                        const struct fth_l2_map_plan *map,
                                                        struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_dissect_code(struct fth_discovery *discovery,
+                                              struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,
                                               struct fth_error *error);

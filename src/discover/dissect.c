@@ -1,6 +1,7 @@
 /* 'fathom dissect': runs a discovery, and then dissects each cache that it found (dissect_cache.c),
- * the L2 (dissect_l2.c, dissect_joins.c), what stores do to L1 and L2 (dissect_writes.c), loads
- * with hints (dissect_hints.c), and the TLBs (dissect_tlbs.c). Finds where SMs are and which SM
+ * the instruction caches (dissect_code.c), the L2 (dissect_l2.c, dissect_joins.c), what stores do
+ * to L1 and L2 (dissect_writes.c), loads with hints (dissect_hints.c), and the TLBs
+ * (dissect_tlbs.c). Finds where SMs are and which SM
  * executes a block (dissect_place.c). */
 #include "discover/discover.h"
 #include "probe/structure/probe_structure.h"
@@ -21,7 +22,8 @@ enum { CACHES = sizeof caches / sizeof caches[0], OTHER_STAGES = 4 };
 
 bool fth_can_dissect(const char *element)
 {
-    if (strcmp(element, "l2") == 0 || strncmp(element, "tlb_", 4) == 0)
+    if (strcmp(element, "l2") == 0 || strncmp(element, "tlb_", 4) == 0 ||
+        strncmp(element, "instruction_", 12) == 0)
         return true;
     for (size_t i = 0; i < CACHES; i++)
         if (strcmp(caches[i].element, element) == 0)
@@ -74,7 +76,8 @@ static const char *elements_to_discover(const struct fth_dissect_options *option
     for (size_t i = 0; i < CACHES && used < size; i++)
         used += (size_t)snprintf(list + used, size - used, "%s%s", i ? "," : "", caches[i].element);
     if (used < size)
-        snprintf(list + used, size - used, ",l2,tlb_l1,tlb_l2,tlb_l3");
+        snprintf(list + used, size - used,
+                 ",l2,tlb_l1,tlb_l2,tlb_l3,instruction_l0,instruction_l1,instruction_l15");
     return list;
 }
 
@@ -146,6 +149,8 @@ enum fth_status fth_dissect_discovered(struct fth_discovery *discovery,
         FTH_TRY(fth_discovery_check_interrupt(discovery, error));
         FTH_TRY(dissect_listed(discovery, options, i, error));
     }
+    FTH_TRY(fth_discovery_check_interrupt(discovery, error));
+    FTH_TRY(fth_dissect_code(discovery, error));
     FTH_TRY(fth_discovery_check_interrupt(discovery, error));
     if (fth_discovery_wants(discovery, "l1") && fth_gpu_attribute_count(discovery->gpu, "l1") > 0) {
         FTH_TRY(fth_dissect_l1_writes(discovery, error));

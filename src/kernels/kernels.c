@@ -9,6 +9,7 @@
 static const char version[] = "5.0", target[] = "sm_50";
 
 _Static_assert(sizeof(struct fth_fetch_request) == 48, "fetch.ptx reads 48 bytes");
+_Static_assert(sizeof(struct fth_branch_request) == 40, "branch.ptx reads 40 bytes");
 _Static_assert(sizeof(struct fth_chase_step) == 64, "experiments.ptx reads steps of 64 bytes");
 _Static_assert(sizeof(struct fth_chase_request) == (size_t)64 * (1 + FTH_CHASE_STEPS),
                "and no padding");
@@ -287,6 +288,77 @@ enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
         status = fth_kernels_fill_named("fetch", values, FTH_COUNT(values), out, error);
     }
     fth_buffer_fini(&blocks);
+    fth_buffer_fini(&begin);
+    fth_buffer_fini(&end);
+    return status;
+}
+
+/* ---- strided branches ---- */
+
+/* Instructions of arithmetic at each place that a request executes. Chosen: few lines of code, but
+ * enough instructions that their issue takes longer than the branches wait for their conditions. */
+enum { BRANCH_WORK = 16 };
+
+static void append_arithmetic(struct fth_buffer *out, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        fth_buffer_format(out, "    fma.rn.f32 %%a%u, %%a%u, %%x, %%y;\n", i % FETCH_CHAINS,
+                          i % FETCH_CHAINS);
+}
+
+/* Appends one block: the test for the end, arithmetic, one branch per distance, and arithmetic that
+ * no request executes. */
+static void append_branches(struct fth_buffer *out, unsigned number)
+{
+    fth_buffer_format(
+        out, "b%u:\n    sub.u32 %%left, %%left, 1;\n    setp.eq.u32 %%last, %%left, 0;\n", number);
+    append_arithmetic(out, BRANCH_WORK);
+    fth_buffer_text(out, "    @%last bra.uni passed;\n");
+    for (unsigned i = 0; i < FTH_BRANCH_DISTANCES; i++) {
+        const unsigned next = number + (1U << i);
+        fth_buffer_format(out, "    @%%far%u bra.uni ", i);
+        if (next < FTH_BRANCH_BLOCKS)
+            fth_buffer_format(out, "b%u;\n", next);
+        else
+            fth_buffer_text(out, "passed;\n");
+    }
+    append_arithmetic(out, FTH_FETCH_BLOCK - BRANCH_WORK - FTH_BRANCH_DISTANCES - 3);
+}
+
+enum fth_status fth_kernels_branch(struct fth_buffer *out, struct fth_error *error)
+{
+    struct fth_buffer blocks = {0}, distances = {0}, begin = {0}, end = {0};
+    char block[24], chains[24], count[24];
+    snprintf(block, sizeof block, "%d", FTH_FETCH_BLOCK);
+    snprintf(chains, sizeof chains, "%d", FETCH_CHAINS);
+    snprintf(count, sizeof count, "%d", FTH_BRANCH_DISTANCES);
+    for (unsigned i = 0; i < FTH_BRANCH_BLOCKS; i++)
+        append_branches(&blocks, i);
+    for (unsigned i = 0; i < FTH_BRANCH_DISTANCES; i++)
+        fth_buffer_format(&distances, "    setp.eq.u32 %%far%u, %%distance, %u;\n", i, i);
+    for (unsigned i = 0; i < FETCH_CHAINS; i++)
+        fth_buffer_format(&begin, "    mov.f32 %%a%u, %%y;\n", i);
+    for (unsigned i = 1; i < FETCH_CHAINS; i++)
+        fth_buffer_format(&end, "    add.f32 %%a0, %%a0, %%a%u;\n", i);
+    enum fth_status status = FTH_OK;
+    if (blocks.failed || distances.failed || begin.failed || end.failed)
+        status = fth_no_memory(error, "fill in kernel template", "branch");
+    if (status == FTH_OK) {
+        const struct fth_kernel_value values[] = {
+            {"version", version},
+            {"target", target},
+            {"block", block},
+            {"chains", chains},
+            {"distances", count},
+            {"blocks", blocks.data},
+            {"begin_chains", begin.data},
+            {"begin_distances", distances.data},
+            {"end_chains", end.data},
+        };
+        status = fth_kernels_fill_named("branch", values, FTH_COUNT(values), out, error);
+    }
+    fth_buffer_fini(&blocks);
+    fth_buffer_fini(&distances);
     fth_buffer_fini(&begin);
     fth_buffer_fini(&end);
     return status;

@@ -2,8 +2,8 @@
  * embedded at build time. The functions here fill in the templates. They do not know whether the
  * CUDA driver or the PTX engine runs the result.
  *
- *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, contend.ptx, evict.ptx,
- *                     fetch.ptx, pair.ptx, place.ptx, stream.ptx
+ *   kernels.c         experiments.ptx with walk.ptx, branch.ptx, cluster.ptx, contend.ptx,
+ *                     evict.ptx, fetch.ptx, pair.ptx, place.ptx, stream.ptx
  *   kernel_hint.c     hint.ptx
  *   kernel_copies.c   copies.ptx, exchange.ptx
  *   kernel_operate.c  operate.ptx
@@ -113,6 +113,20 @@ enum { FTH_FETCH_BLOCK = 64 };
  * instructions (a multiple of FTH_FETCH_BLOCK), and the kernel `origin`. */
 FTH_MUST_USE enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
                                                struct fth_error *error);
+
+/* A request in the layout that the kernel `branch` reads; branch.ptx documents the members. */
+struct fth_branch_request {
+    uint32_t count, passes, distance, sm;
+    uint32_t taken, served;
+    float factor, summand;
+    uint64_t samples;
+};
+/* The number of blocks of FTH_FETCH_BLOCK instructions, and the number of distances between two
+ * blocks in a row: 1, 2, 4, … blocks. The distances are limited by the predicate registers of a
+ * thread, which are 7. */
+enum { FTH_BRANCH_BLOCKS = 256, FTH_BRANCH_DISTANCES = 6 };
+/* Appends the module of branch.ptx. */
+FTH_MUST_USE enum fth_status fth_kernels_branch(struct fth_buffer *out, struct fth_error *error);
 
 /* ---- streams ---- */
 

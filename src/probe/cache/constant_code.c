@@ -28,6 +28,9 @@ enum {
      * evict constants before this old code; an L1.5 of an H200 held all that fits after the second
      * round. Chosen: two more. */
     ROUNDS = 4,
+    /* Constant lines that may be evicted although code and constants fit together, because the
+     * kernel's parameters and the code around the walk use some sets as well: 2 or 3 on an H200. */
+    OWN_LINES = 3,
     MAX_CUTS = 4,   /* lengths of code that find_code_edge() tries at once to narrow its range */
     MAX_TRIES = 16, /* lengths of code that double, from FTH_FETCH_BLOCK to FTH_MAX_FETCH: 9 */
     SAME_BLOCKS = 2 /* see same_sum */
@@ -135,7 +138,8 @@ static enum fth_status count_evicted(const struct code_study *study, uint64_t by
          * in two of the three repeats with a probability of about 3 * rate * rate. */
         bool some = (double)slow.all > fth_max_by_chance(REPEATS * hops * rate) ||
                     (double)slow.steady > fth_max_by_chance(REPEATS * hops * rate * rate);
-        evicted[i] = some ? (slow.all + REPEATS - 1) / REPEATS : 0;
+        const uint64_t lines = (slow.all + REPEATS - 1) / REPEATS;
+        evicted[i] = some && lines > OWN_LINES ? lines : 0;
     }
     fth_answers_fini(&answers);
     free(requests);

@@ -5,6 +5,7 @@
  *   sets_verify.c         verifies the sets and ways that sets.c found
  *   replacement_policy.c  replacement policy, from the lines of one set
  *   choice.c              likelihood of each policy, from the victims that sets.c saw
+ *   code_ways.c           ways of the instruction caches
  *   overflow.c            latencies of hits and misses, and of each load of a cache that overflows
  *                         by one line
  */
@@ -205,6 +206,24 @@ FTH_MUST_USE enum fth_status fth_probe_overflow(const struct fth_prober *prober,
                                                 const struct fth_cache_plan *plan, uint64_t passes,
                                                 struct fth_overflow *overflow,
                                                 struct fth_error *error);
+
+/* ---- code_ways.c ---- */
+
+/* The ways of an instruction cache. */
+struct fth_code_ways {
+    uint64_t ways;
+    uint64_t way_bytes;           /* sets x line */
+    struct fth_evidence evidence; /* strides */
+    size_t samples;
+};
+/* Maximum number of results: one per cache level. */
+enum { FTH_MAX_CODE_WAYS = 8 };
+/* Finds the ways of the instruction caches, from the innermost one. A cache whose ways were not
+ * found is left out. FTH_UNSUPPORTED: the instructions of this GPU do not have 16 bytes. */
+FTH_MUST_USE enum fth_status fth_probe_code_ways(const struct fth_prober *prober,
+                                                 const struct fth_code_size *code,
+                                                 struct fth_code_ways found[FTH_MAX_CODE_WAYS],
+                                                 size_t *count, struct fth_error *error);
 
 /* ---- shared by sets.c and sets_verify.c ---- */
 
