@@ -183,6 +183,15 @@ static enum fth_status note_weights(const struct dissection *dissection,
     return status;
 }
 
+/* Writes why the rows of the policy clock are unknown. */
+static enum fth_status rows_unknown(const struct dissection *dissection, struct fth_error *error)
+{
+    static const char reason[] =
+        "not measured: the victims show that rows are visited in turn, but not how many there are";
+    FTH_TRY(unknown(dissection, "rows", reason, error));
+    return unknown(dissection, "row_ways", reason, error);
+}
+
 static enum fth_status note_policy(const struct dissection *dissection,
                                    const struct fth_replacement *found, struct fth_error *error)
 {
@@ -201,6 +210,8 @@ static enum fth_status note_policy(const struct dissection *dissection,
                                                       : "the only policy of several that predicts "
                                                         "every hit and miss"},
                      error));
+    if (strcmp(found->policy, "clock") == 0)
+        return rows_unknown(dissection, error);
     return strcmp(found->policy, "weighted") == 0 ? note_weights(dissection, found, error) : FTH_OK;
 }
 
@@ -372,16 +383,17 @@ static enum fth_status note_clock(const struct dissection *dissection,
              (unsigned long long)choices->ways, (unsigned long long)choices->replaced,
              (unsigned long long)fth_choices_max_rank(choices),
              100 * (double)choices->by_arrival[0] / (double)choices->replaced);
-    return fth_note(gpu_of(dissection),
-                    &(struct fth_note){.element = dissection->element,
-                                       .attribute = "policy",
-                                       .text = "clock",
-                                       .evidence = &evidence,
-                                       .samples = choices->replaced,
-                                       .method = "order of the victims in sets that overflow by "
-                                                 "one line",
-                                       .note = why},
-                    error);
+    FTH_TRY(fth_note(gpu_of(dissection),
+                     &(struct fth_note){.element = dissection->element,
+                                        .attribute = "policy",
+                                        .text = "clock",
+                                        .evidence = &evidence,
+                                        .samples = choices->replaced,
+                                        .method = "order of the victims in sets that overflow by "
+                                                  "one line",
+                                        .note = why},
+                     error));
+    return rows_unknown(dissection, error);
 }
 
 static enum fth_status find_policy(struct dissection *dissection,

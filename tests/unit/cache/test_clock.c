@@ -150,8 +150,8 @@ static double sweep_hits(const char *policy, uint64_t ways, uint64_t lines)
 
 /* The hits of the L1 of an H200 with 4 x 482 and 4 x 42 lines, measured load by load by one thread
  * (docs/results/h200/l1-replacement.md). The rows of lines 128 and above differ from those of the
- * GPU, so the hits do, too: by at most 5 percentage points. With LRU, all loads miss as soon
- * as the lines do not fit. */
+ * GPU, so the hits do, too: by at most 2 percentage points with 482 ways, and 4 with 42 ways. With
+ * LRU, all loads miss as soon as the lines do not fit. */
 static void sweeps_hit_as_often_as_on_an_h200(void **state)
 {
     (void)state;
@@ -159,11 +159,11 @@ static void sweeps_hit_as_often_as_on_an_h200(void **state)
         uint64_t ways, lines;
         double hits, within; /* % */
     } rows[] = {
-        {482, 1928, 90.0, 0}, {482, 1938, 86.5, 5}, {482, 1967, 75.9, 5}, {482, 1986, 68.6, 5},
-        {482, 2024, 66.3, 5}, {482, 2073, 61.6, 5}, {482, 2121, 54.4, 5}, {482, 2217, 40.1, 5},
-        {482, 2314, 20.6, 5}, {482, 2410, 11.2, 5}, {482, 2506, 3.9, 5},  {482, 2699, 0.0, 1},
-        {42, 168, 90.0, 0},   {42, 173, 83.4, 5},   {42, 185, 72.5, 5},   {42, 202, 55.3, 5},
-        {42, 218, 45.5, 5},   {42, 235, 31.1, 5},   {42, 252, 13.4, 5},   {42, 420, 0.0, 0},
+        {482, 1928, 90.0, 0}, {482, 1938, 86.5, 2}, {482, 1967, 75.9, 2}, {482, 1986, 68.6, 2},
+        {482, 2024, 66.3, 2}, {482, 2073, 61.6, 2}, {482, 2121, 54.4, 2}, {482, 2217, 40.1, 2},
+        {482, 2314, 20.6, 2}, {482, 2410, 11.2, 2}, {482, 2506, 3.9, 2},  {482, 2699, 0.0, 0},
+        {42, 168, 90.0, 0},   {42, 173, 83.4, 4},   {42, 185, 72.5, 4},   {42, 202, 55.3, 4},
+        {42, 218, 45.5, 4},   {42, 235, 31.1, 4},   {42, 252, 13.4, 4},   {42, 420, 0.0, 0},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const double hits = sweep_hits("clock", rows[i].ways, rows[i].lines);

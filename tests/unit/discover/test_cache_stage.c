@@ -293,6 +293,21 @@ static void weights_of_ways_are_rounded(void **state)
     fth_gpu_destroy(discovery.gpu);
 }
 
+static void a_clock_has_unknown_rows(void **state)
+{
+    (void)state;
+    struct fth_discovery discovery;
+    begin(&discovery);
+    script.policy.policy = "clock";
+    const struct fth_gpu *gpu = dissect_l1(&discovery);
+    assert_string_equal(fth_gpu_text(gpu, "l1", "policy"), "clock");
+    assert_non_null(strstr(fth_gpu_attribute(gpu, "l1", "policy")->method,
+                           "order of the victims in a set that overflows by one line"));
+    assert_non_null(strstr(fth_gpu_unknown(gpu, "l1", "rows"), "not measured"));
+    assert_non_null(strstr(fth_gpu_unknown(gpu, "l1", "row_ways"), "not measured"));
+    fth_gpu_destroy(discovery.gpu);
+}
+
 /* ---- policies that are not found ---- */
 
 static void policies_have_reasons(void **state)
@@ -365,6 +380,33 @@ static void observed_victims_are_compared(void **state)
         assert_true(found->numbers[i] == bits[i]);
     assert_int_equal(fth_gpu_attribute(gpu, "l1", "policy_candidates")->count, FTH_COUNT(bits));
     assert_string_equal(fth_gpu_attribute(gpu, "l1", "policy_candidates")->texts[5], "by arrival");
+    fth_gpu_destroy(discovery.gpu);
+}
+
+/* The same, with victims that only the policy clock explains. */
+static void observed_victims_show_a_clock(void **state)
+{
+    (void)state;
+    struct fth_discovery discovery;
+    uint64_t *by_arrival = calloc(9, sizeof *by_arrival), *by_way = calloc(9, sizeof *by_way);
+    assert_true(by_arrival && by_way);
+    by_arrival[0] = 60;
+    by_arrival[1] = 30;
+    begin(&discovery);
+    script.structure.one_set.count = 0;
+    script.structure.sets = 4;
+    script.structure.ways = 8;
+    script.structure.choices = (struct fth_choices){
+        .ways = 8, .by_arrival = by_arrival, .by_way = by_way, .lru_victims = 9, .replaced = 90};
+    const struct fth_gpu *gpu = dissect_l1(&discovery);
+    const struct fth_attribute *policy = fth_gpu_attribute(gpu, "l1", "policy");
+    assert_non_null(policy);
+    assert_string_equal(policy->text, "clock");
+    assert_int_equal(policy->samples, 90);
+    assert_string_equal(policy->note, "in sets of 8 ways, each of 90 victims was one of the 2 "
+                                      "lines that arrived first; 67 % were the first");
+    assert_non_null(fth_gpu_unknown(gpu, "l1", "rows"));
+    assert_null(fth_gpu_attribute(gpu, "l1", "policy_bits"));
     fth_gpu_destroy(discovery.gpu);
 }
 
@@ -547,8 +589,10 @@ int main(void)
         cmocka_unit_test(a_structure_and_a_policy_are_written),
         cmocka_unit_test(unusual_structures_are_written),
         cmocka_unit_test(weights_of_ways_are_rounded),
+        cmocka_unit_test(a_clock_has_unknown_rows),
         cmocka_unit_test(policies_have_reasons),
         cmocka_unit_test(observed_victims_are_compared),
+        cmocka_unit_test(observed_victims_show_a_clock),
         cmocka_unit_test(smaller_carve_outs_show_the_sets),
         cmocka_unit_test(caches_that_cannot_be_overflowed_have_reasons),
         cmocka_unit_test(failures_are_returned_or_noted),
