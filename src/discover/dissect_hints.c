@@ -165,7 +165,7 @@ enum fth_status fth_dissect_l2_hints(struct fth_discovery *discovery, struct fth
         .line_bytes = line,
         .sector_bytes = fmax(fth_gpu_number(gpu, "l2", "sector_bytes", line), min_sector_bytes),
         .lines = fth_gpu_number(gpu, "l2", "size_bytes", NAN) / line,
-        .start_bytes = 2 * REGION_BYTES,
+        .start_bytes = UINT64_C(2) * REGION_BYTES,
         .threshold_cycles = map->size_bytes ? map->memory_threshold : 0};
     return dissect_hints(discovery, &cache, error);
 }
