@@ -1,6 +1,6 @@
 /* Simulated GPUs with given instruction caches and constant caches. */
-#ifndef CODE_GPUS_H
-#define CODE_GPUS_H
+#ifndef FTH_TESTS_CODE_GPUS_H
+#define FTH_TESTS_CODE_GPUS_H
 
 #include "check.h"
 #include "device/sim/sim.h"
