@@ -101,6 +101,14 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *element,
     return fth_note(gpu, &note, error);
 }
 
+/* Writes the same reason for all attributes. */
+static enum fth_status note_no_ways(struct fth_gpu *gpu, const char *element, const char *reason,
+                                    struct fth_error *error)
+{
+    FTH_TRY(fth_note_unknown(gpu, element, "sets", reason, error));
+    return fth_note_unknown(gpu, element, "ways", reason, error);
+}
+
 enum fth_status fth_dissect_code(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
@@ -115,22 +123,19 @@ enum fth_status fth_dissect_code(struct fth_discovery *discovery, struct fth_err
     const struct fth_code_size code = fth_gpu_code_size(gpu);
     const enum fth_status status =
         fth_probe_code_ways(&discovery->prober, &code, found, &count, &fault);
+    if (status != FTH_OK && status != FTH_INCONCLUSIVE && status != FTH_UNSUPPORTED)
+        return fth_error_move(error, &fault);
     for (size_t i = 0; i < FTH_COUNT(elements); i++) {
         const char *element = elements[i];
         if (!holds_code(discovery, element) || fth_gpu_attribute(gpu, element, "ways"))
             continue;
-        if (status != FTH_OK) {
-            if (error)
-                *error = fault;
-            FTH_TRY(fth_note_failure(gpu, element, "ways", status, error));
-            continue;
-        }
         const struct fth_code_ways *ways =
             find_ways(fth_gpu_number(gpu, element, "size_bytes", NAN), found, count);
+        const char *reason = status == FTH_OK
+                                 ? "no number of ways explains when strided branches miss"
+                                 : fault.cause;
         FTH_TRY(ways ? note_ways(gpu, element, ways, error)
-                     : fth_note_unknown(gpu, element, "ways",
-                                        "no number of ways explains when strided branches miss",
-                                        error));
+                     : note_no_ways(gpu, element, reason, error));
     }
     return FTH_OK;
 }

@@ -42,9 +42,12 @@ static const struct fth_evidence amounts_agree = {.repeats = 2, .agree = 2},
 /* Code and constants share a cache if the longest code evicts at least this fraction of the
  * constant lines. The sum of the constants and the code that fit together is the size of this
  * cache. Two such sums belong to the same cache if they differ by at most the fraction same_sum or
- * by at most SAME_BLOCKS FTH_FETCH_BLOCKs of code. A sum is the size of an instruction cache if the
- * two differ by less than the fraction same_cache. Chosen, not derived. */
-static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
+ * by at most SAME_BLOCKS FTH_FETCH_BLOCKs of code. A sum is the size of an instruction cache if
+ * code alone fits into this cache up to a length between min_cache and max_cache times the sum.
+ * Chosen, not derived: long code does not fill a cache because the hardware fetches code in
+ * advance. On an H200, 111 KiB of code fit alone, and 127 KiB of code and constants fit together.
+ */
+static const double min_evicted_share = 0.25, same_sum = 0.05, min_cache = 0.8, max_cache = 1.1;
 
 /* What all measurements need. */
 struct code_study {
@@ -188,11 +191,11 @@ static double sum_of(const struct code_edge *edge, const struct fth_code_size *c
 static int find_level(const struct fth_fetch_levels *code, double bytes)
 {
     int level = -1;
-    double nearest = same_cache;
+    double nearest = INFINITY;
     for (size_t i = 0; i < code->count; i++) {
-        double off = fabs((double)code->items[i].fits_bytes / bytes - 1);
-        if (off < nearest) {
-            nearest = off;
+        const double part = (double)code->items[i].fits_bytes / bytes;
+        if (part > min_cache && part < max_cache && fabs(part - 1) < nearest) {
+            nearest = fabs(part - 1);
             level = (int)i;
         }
     }

@@ -2,7 +2,7 @@
 # reported, and the others are dissected.
 try() { fathom dissect "$@"; echo "$?: $*"; }
 try l9
-try instruction_l1
+try shared
 try --device sim:gtx780 l1 tlb_l3 constant_l1 --format csv -o tlb.csv
 try memory l1
 try --device sim:v10 l1

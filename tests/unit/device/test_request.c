@@ -377,6 +377,8 @@ static void texts_of_all_families_are_read(void **state)
         "operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4",
         ("operate atomic.global chains 1 rounds 1 threads 256 sms 132 passes 2; stride 8 blocks "
          "65536; carveout 25"),
+        "branch 64x256",
+        "branch 2048x8 passes 7; sm 2",
         "place 1x1",
         "place 198x32 shared 232448 hold 4000 stagger 8000",
         "place 2112x1024 cluster 16 hold 10000000; carveout 0",
