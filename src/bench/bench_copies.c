@@ -259,7 +259,9 @@ static enum fth_status tabulate_tensors(const struct fth_bench_run *run, struct 
 static bool put_in_flight(const struct fth_bench_run *run, uint32_t in_flight,
                           struct fth_copies *copies)
 {
-    const double shared = fth_gpu_number(run->gpu, "shared", "max_block_bytes", 48 << 10);
+    const double shared =
+        fth_gpu_number(run->gpu, "shared", "max_block_bytes",
+                       fth_gpu_number(run->gpu, "shared", "size_bytes", 48 << 10));
     copies->threads = in_flight < MAX_WARPS ? in_flight : MAX_WARPS;
     copies->depth = in_flight / copies->threads;
     copies->count = copies->depth;
