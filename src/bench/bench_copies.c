@@ -31,9 +31,9 @@ static const struct fth_column curve_columns[] = {
     {"cycles", "Cycles", FTH_COLUMN_NUMBER},
 };
 static const struct fth_column tensor_columns[] = {
-    {"bytes", "Bytes", FTH_COLUMN_BYTES},    {"cycles_1d", "1-D", FTH_COLUMN_NUMBER},
-    {"cycles_2d", "2-D", FTH_COLUMN_NUMBER}, {"cycles_3d", "3-D", FTH_COLUMN_NUMBER},
-    {"cycles_4d", "4-D", FTH_COLUMN_NUMBER}, {"cycles_5d", "5-D", FTH_COLUMN_NUMBER},
+    {"bytes", "Bytes", FTH_COLUMN_BYTES},        {"rank_1_cycles", "1-D", FTH_COLUMN_NUMBER},
+    {"rank_2_cycles", "2-D", FTH_COLUMN_NUMBER}, {"rank_3_cycles", "3-D", FTH_COLUMN_NUMBER},
+    {"rank_4_cycles", "4-D", FTH_COLUMN_NUMBER}, {"rank_5_cycles", "5-D", FTH_COLUMN_NUMBER},
 };
 static const struct fth_column burst_columns[] = {
     {"in_flight", "Copies", FTH_COLUMN_NUMBER},
