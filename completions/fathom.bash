@@ -39,7 +39,7 @@ _fathom()
     *:--device) _fathom_device; return ;;
     :--format | topo:--format | dissect:--format | gpus:--format) COMPREPLY=($(compgen -W 'text json csv hwloc mt4g' -- "$cur")); return ;;
     *:--output | *:-o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    *:--only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
+    *:--only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers tma'; return ;;
     *:--record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     bench:--format | devices:--format | compare:--format | fingerprint:--format | exec:--format | run:--format | trace:--format | model:--format | explore:--format | merge:--format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
@@ -62,12 +62,12 @@ _fathom()
     dissect)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --series --record --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
-        *) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers' ;;
+        *) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers tma' ;;
         esac ;;
     bench)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --json --csv --format --output -o --record --describe --thorough --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global link stream' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global copies link stream' -- "$cur")) ;;
         esac ;;
     gpus)
         case $cur in

@@ -25,10 +25,15 @@ static const struct fth_column latency_columns[] = {
     {"load_memory_cycles", "memory", FTH_COLUMN_NUMBER},
     {"store_cycles", "store", FTH_COLUMN_NUMBER},
 };
+static const struct fth_column curve_columns[] = {
+    {"copy", "Copy", FTH_COLUMN_TEXT},
+    {"bytes", "Bytes", FTH_COLUMN_BYTES},
+    {"cycles", "Cycles", FTH_COLUMN_NUMBER},
+};
 static const struct fth_column tensor_columns[] = {
-    {"bytes", "Bytes", FTH_COLUMN_BYTES},    {"cycles_1d", "1-D", FTH_COLUMN_NUMBER},
-    {"cycles_2d", "2-D", FTH_COLUMN_NUMBER}, {"cycles_3d", "3-D", FTH_COLUMN_NUMBER},
-    {"cycles_4d", "4-D", FTH_COLUMN_NUMBER}, {"cycles_5d", "5-D", FTH_COLUMN_NUMBER},
+    {"bytes", "Bytes", FTH_COLUMN_BYTES},        {"rank_1_cycles", "1-D", FTH_COLUMN_NUMBER},
+    {"rank_2_cycles", "2-D", FTH_COLUMN_NUMBER}, {"rank_3_cycles", "3-D", FTH_COLUMN_NUMBER},
+    {"rank_4_cycles", "4-D", FTH_COLUMN_NUMBER}, {"rank_5_cycles", "5-D", FTH_COLUMN_NUMBER},
 };
 static const struct fth_column burst_columns[] = {
     {"in_flight", "Copies", FTH_COLUMN_NUMBER},
@@ -151,22 +156,53 @@ static enum fth_status note_latency(const struct fth_bench_run *run, const char 
                     error);
 }
 
+/* The latencies of the copies in the columns of the table, by size. */
+enum { WAYS = 3, MAX_SIZES = 16 };
+struct latency_curves {
+    double bytes[MAX_SIZES], cycles[WAYS][MAX_SIZES];
+    size_t count;
+};
+
+/* Draws the latencies as curves. */
+static enum fth_status draw_latency(const struct fth_bench_run *run,
+                                    const struct latency_curves *curves, struct fth_error *error)
+{
+    static const char *const ways[WAYS] = {"load from L2", "load from memory", "store"};
+    FTH_TRY(fth_bench_add_series(run->bench, "copies.curve", "TMA: cycles by bytes of a bulk copy",
+                                 curve_columns, FTH_COUNT(curve_columns), error));
+    fth_bench_hide_table(run->bench);
+    fth_bench_show_plot(run->bench, 1, 2, 0);
+    for (size_t way = 0; way < WAYS; way++)
+        for (size_t i = 0; i < curves->count; i++) {
+            const struct fth_cell cells[] = {{.text = ways[way]},
+                                             {.number = curves->bytes[i]},
+                                             {.number = fth_copies_round(curves->cycles[way][i])}};
+            if (isfinite(curves->cycles[way][i]))
+                FTH_TRY(fth_bench_add_row(run->bench, cells, error));
+        }
+    return FTH_OK;
+}
+
 static enum fth_status tabulate_latency(const struct fth_bench_run *run, struct fth_error *error)
 {
+    struct latency_curves curves = {.count = 0};
     const uint32_t max = run->quick ? 16384 : 131072, factor = run->quick ? 4 : 2;
     FTH_TRY(fth_bench_add_series(run->bench, "copies.latency",
                                  "TMA: cycles of one bulk copy by its size, from L2 and from "
                                  "memory, and to memory",
                                  latency_columns, FTH_COUNT(latency_columns), error));
     struct fth_copies_result load = {.median = NAN}, store = {.median = NAN};
-    struct fth_copies_result results[3];
-    for (uint32_t bytes = run->quick ? 32 : 16; bytes <= max; bytes *= factor) {
+    struct fth_copies_result results[WAYS];
+    for (uint32_t bytes = run->quick ? 32 : 16; bytes <= max && curves.count < MAX_SIZES;
+         bytes *= factor) {
         FTH_TRY(fth_bench_progress(run, "TMA, latency", log2(bytes) / 170, error));
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < WAYS; i++) {
             const struct fth_request request =
                 one_copy(run, i == 2 ? FTH_COPIES_BULK_STORE : FTH_COPIES_BULK_LOAD, bytes, i == 1);
             FTH_TRY(latency(run, &request, &results[i], error));
+            curves.cycles[i][curves.count] = results[i].median;
         }
+        curves.bytes[curves.count++] = bytes;
         const struct fth_cell cells[] = {{.number = bytes},
                                          {.number = fth_copies_round(results[0].median)},
                                          {.number = fth_copies_round(results[1].median)},
@@ -188,7 +224,7 @@ static enum fth_status tabulate_latency(const struct fth_bench_run *run, struct 
                              "one bulk copy of 128 bytes from shared to global memory, until its "
                              "group is complete; median, and the range of 80 % of the copies",
                              error));
-    return FTH_OK;
+    return draw_latency(run, &curves, error);
 }
 
 static enum fth_status tabulate_tensors(const struct fth_bench_run *run, struct fth_error *error)
@@ -223,7 +259,9 @@ static enum fth_status tabulate_tensors(const struct fth_bench_run *run, struct 
 static bool put_in_flight(const struct fth_bench_run *run, uint32_t in_flight,
                           struct fth_copies *copies)
 {
-    const double shared = fth_gpu_number(run->gpu, "shared", "max_block_bytes", 48 << 10);
+    const double shared =
+        fth_gpu_number(run->gpu, "shared", "max_block_bytes",
+                       fth_gpu_number(run->gpu, "shared", "size_bytes", 48 << 10));
     copies->threads = in_flight < MAX_WARPS ? in_flight : MAX_WARPS;
     copies->depth = in_flight / copies->threads;
     copies->count = copies->depth;
@@ -283,7 +321,8 @@ static bool make_rate(const struct fth_bench_run *run, const struct rate_table *
     copies->count = copies->depth * (turns < min_turns ? min_turns : turns > 512 ? 512 : turns);
     copies->sms = table->sms;
     copies->passes = run->quick ? 1 : FTH_COPIES_RATE_PASSES;
-    copies->span_bytes = l2_span_bytes * (bytes * copies->threads > l2_span_bytes ? 2 : 1);
+    copies->span_bytes =
+        l2_span_bytes * ((uint64_t)bytes * copies->threads > l2_span_bytes ? 2 : 1);
     request->cold = table->cold;
     if (table->cold)
         copies->span_bytes = (uint64_t)(copies->passes + 1) * copies->count * copies->threads *

@@ -44,10 +44,10 @@ static const struct fth_column thread_columns[] = {
 };
 static const struct fth_column thread_rate_columns[] = {
     {"in_flight_bytes", "In flight", FTH_COLUMN_BYTES},
-    {"async_ca_4", "ca 4 B", FTH_COLUMN_NUMBER},
-    {"async_ca_16", "ca 16 B", FTH_COLUMN_NUMBER},
-    {"async_cg_16", "cg 16 B", FTH_COLUMN_NUMBER},
-    {"load_store_16", "ld + st 16 B", FTH_COLUMN_NUMBER},
+    {"async_ca_4_bytes_per_cycle", "ca 4 B", FTH_COLUMN_NUMBER},
+    {"async_ca_16_bytes_per_cycle", "ca 16 B", FTH_COLUMN_NUMBER},
+    {"async_cg_16_bytes_per_cycle", "cg 16 B", FTH_COLUMN_NUMBER},
+    {"load_store_16_bytes_per_cycle", "ld + st 16 B", FTH_COLUMN_NUMBER},
 };
 
 /* ---- clusters ---- */

@@ -98,7 +98,7 @@ static uint64_t step_bytes(const struct fth_copies *copies)
     if (fth_copies_by_threads(copies->kind))
         return (uint64_t)copies->bytes * copies->threads *
                (copies->kind == FTH_COPIES_LOAD_STORE ? copies->depth : 1);
-    return (copies->bytes + LINE - 1) / LINE * LINE;
+    return ((uint64_t)copies->bytes + LINE - 1) / LINE * LINE;
 }
 
 /* Checks the members that do not matter in a cluster. */
@@ -113,8 +113,9 @@ static enum fth_status check_alone(const struct fth_copies *copies, struct fth_e
                         max_threads);
     if (parts * copies->depth > FTH_COPIES_MAX_STAGES)
         return refuse(error, "copies.depth", "a block has at most 128 copies in flight");
-    return copies->span_bytes == 0 || copies->span_bytes > MAX_SPAN_BYTES ||
-                   copies->span_bytes % (step_bytes(copies) * parts)
+    const uint64_t together = step_bytes(copies) * parts;
+    return copies->span_bytes == 0 || copies->span_bytes > MAX_SPAN_BYTES || together == 0 ||
+                   copies->span_bytes % together
                ? refuse(error, "copies.span_bytes",
                         "must be a multiple of the copies of all threads, and at most 64 GiB")
                : FTH_OK;
@@ -266,7 +267,7 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
     lowered->threads = in_cluster ? 1 : copies->threads * (by_threads ? 1 : WARP);
     lowered->cluster = copies->cluster;
     plan->stage_bytes = by_threads ? (uint64_t)copies->bytes * copies->threads
-                                   : (copies->bytes + LINE - 1) / LINE * LINE;
+                                   : ((uint64_t)copies->bytes + LINE - 1) / LINE * LINE;
     plan->step_bytes = step_bytes(copies);
     plan->array_bytes = copies->kind == FTH_COPIES_MULTICAST ? plan->stage_bytes * copies->depth
                                                              : copies->span_bytes * lowered->blocks;
