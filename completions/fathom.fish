@@ -39,7 +39,7 @@ complete -c fathom -n '__fish_seen_subcommand_from dissect' -l max-instructions 
 complete -c fathom -n '__fish_seen_subcommand_from dissect' -l quiet -s q -d "print no notes and no progress on standard error, only warnings and errors"
 complete -c fathom -n '__fish_seen_subcommand_from dissect' -l help -s h -d "show this help"
 complete -c fathom -n '__fish_use_subcommand' -a bench -d "Measure throughput and latency of the units of a GPU"
-complete -c fathom -n '__fish_seen_subcommand_from bench' -f -a 'all banks shared scaling latency arith atomics global link stream'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -f -a 'all banks shared scaling latency arith atomics global link memory stream'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "select the GPU: cuda:0, cuda:1, ... (listed by 'fathom devices'), sim:NAME (simulated, listed by 'fathom gpus') or replay:FILE, with samples saved by --record (default: cuda:0, or sim:h200 if there is no GPU)"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l json -d "print JSON (same as --format json)"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l csv -d "print CSV (same as --format csv)"
