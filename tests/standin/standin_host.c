@@ -18,11 +18,13 @@ static int allocate(enum fth_residence residence, size_t bytes)
     if (only.address)
         return INVALID_VALUE;
     const struct fth_machine_ops *ops = standin_ops(NULL, &machine);
-    switch (ops->host_alloc(machine, residence, bytes, &only, NULL)) {
-    case FTH_OK: standin_add_live(1); return SUCCESS;
-    case FTH_UNSUPPORTED: return NOT_SUPPORTED;
-    default: return OUT_OF_MEMORY;
+    const enum fth_status status = ops->host_alloc(machine, residence, bytes, &only, NULL);
+    if (status == FTH_OK) {
+        standin_add_live(1);
+        return SUCCESS;
     }
+    only = (struct fth_host_memory){0};
+    return status == FTH_UNSUPPORTED ? NOT_SUPPORTED : OUT_OF_MEMORY;
 }
 
 static void release(void)

@@ -89,7 +89,7 @@ static enum fth_status find_faults(const uint32_t *cycles, size_t count, uint64_
                                    double clock_mhz, struct fth_faults *faults,
                                    struct fth_error *error)
 {
-    struct fth_summary after, slow;
+    struct fth_summary after, slow = {0};
     FTH_TRY(fth_summary_u32(cycles + count, count, &after, error));
     uint32_t *found = calloc(count, sizeof *found);
     if (!found)

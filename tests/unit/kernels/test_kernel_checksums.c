@@ -113,71 +113,73 @@ static void sweeps_keep_their_texts(void **state)
     }
 }
 
+/* The texts of the operations, in the order of enum fth_operation. */
+static const struct {
+    size_t bytes;
+    uint64_t checksum;
+} operation_texts[FTH_OPERATIONS] = {
+    {58497, UINT64_C(0x33417cd1d0b57d59)}, /* add.f16 */
+    {58497, UINT64_C(0xb2ac7c0656bf74b9)}, /* mul.f16 */
+    {64641, UINT64_C(0x092b64ec62ed5b85)}, /* fma.f16 */
+    {61569, UINT64_C(0xbb806328b5f69029)}, /* add.f16x2 */
+    {61569, UINT64_C(0x3cf06e32daa331f1)}, /* mul.f16x2 */
+    {67713, UINT64_C(0xdc12b82acb35ed3d)}, /* fma.f16x2 */
+    {63105, UINT64_C(0xa69cd0177852273e)}, /* add.bf16x2 */
+    {63105, UINT64_C(0x949875301acf4e66)}, /* mul.bf16x2 */
+    {69249, UINT64_C(0x3be4fa05eebc1f73)}, /* fma.bf16x2 */
+    {58497, UINT64_C(0xbcf162ca9d568e5c)}, /* add.f32 */
+    {58497, UINT64_C(0x331a2b30cd08277c)}, /* mul.f32 */
+    {64641, UINT64_C(0x18ab315f819719d0)}, /* fma.f32 */
+    {58497, UINT64_C(0xf2ad6f849bab6ff0)}, /* add.f64 */
+    {58497, UINT64_C(0xb4251087424fe0b8)}, /* mul.f64 */
+    {64641, UINT64_C(0x0d9a7c3700d3790c)}, /* fma.f64 */
+    {55689, UINT64_C(0xdd3b8074820b0493)}, /* add.s32 */
+    {58497, UINT64_C(0x4d961653dfc54cf3)}, /* mul.s32 */
+    {64641, UINT64_C(0x5801a93ffb6ca9db)}, /* mad.s32 */
+    {55689, UINT64_C(0x9d0bfd1d5312afa1)}, /* add.s64 */
+    {58497, UINT64_C(0xb303c36709d56ad7)}, /* mul.s64 */
+    {64641, UINT64_C(0x15064b160e793487)}, /* mad.s64 */
+    {67713, UINT64_C(0xacb0321a941a57e0)}, /* rsqrt.f32 */
+    {66177, UINT64_C(0x546f30463084aa68)}, /* sqrt.f32 */
+    {64641, UINT64_C(0x947b9c6097d3f5bc)}, /* sin.f32 */
+    {64641, UINT64_C(0x06c2302b6d17a298)}, /* cos.f32 */
+    {64641, UINT64_C(0x2e2f4946912be568)}, /* ex2.f32 */
+    {64641, UINT64_C(0x6de6d0359d1b77c4)}, /* lg2.f32 */
+    {59226, UINT64_C(0xb948f0153a2cd5d7)}, /* load.shared.4 */
+    {59226, UINT64_C(0xc707285d93238b27)}, /* load.shared.8 */
+    {64104, UINT64_C(0x3e43562611b5a6e4)}, /* load.l2 */
+    {60612, UINT64_C(0xcdb07bd8e02cf92f)}, /* copy.shared.4 */
+    {92708, UINT64_C(0x19e0ce2ca1954bd4)}, /* copy.shared.16 */
+    {74586, UINT64_C(0xa4e6e928679e9587)}, /* atomic.shared */
+    {74856, UINT64_C(0x0aeadc4996f838cc)}, /* atomic.global */
+    {84072, UINT64_C(0x859caa92685ee0e6)}, /* cas.global */
+    {87294, UINT64_C(0xb3a110f51db94d59)}, /* atom.cta */
+    {93438, UINT64_C(0x523e48471ebde0f0)}, /* atom.cluster */
+    {87294, UINT64_C(0x347256264235ecd1)}, /* atom.gpu */
+    {87294, UINT64_C(0x8ccfec2edcf636fd)}, /* atom.sys */
+    {87294, UINT64_C(0x8e65c665bdc730ef)}, /* atom.u64 */
+    {99582, UINT64_C(0x15eb1bd8adc55a03)}, /* atom.f16x2 */
+    {87294, UINT64_C(0x30a626bc84b4657c)}, /* atom.f32 */
+    {87294, UINT64_C(0x12edce1b21772f4e)}, /* atom.f64 */
+    {76683, UINT64_C(0xd3ff23cac0c55344)}, /* red.cta */
+    {82839, UINT64_C(0x98cc29aac48b24c5)}, /* red.cluster */
+    {76683, UINT64_C(0x85b7a0bece3db8f8)}, /* red.gpu */
+    {76683, UINT64_C(0xc11715446e2e314f)}, /* red.sys */
+    {76683, UINT64_C(0x6bee216c162fed07)}, /* red.u64 */
+    {88995, UINT64_C(0xf5c5a371cdb78fb0)}, /* red.f16x2 */
+    {76683, UINT64_C(0x10081052cbd606da)}, /* red.f32 */
+    {76683, UINT64_C(0x373f95fa847f0379)}, /* red.f64 */
+    {80880, UINT64_C(0x4f16ce5e78589c33)}, /* atom.shared.u32 */
+    {80880, UINT64_C(0x6d7754134f78ad1d)}, /* atom.shared.u64 */
+    {93168, UINT64_C(0x186885d8274d8a42)}, /* atom.shared.f16x2 */
+    {80880, UINT64_C(0xc440e995e05938be)}, /* atom.shared.f32 */
+    {80880, UINT64_C(0x15865f5cfab11c9b)}, /* atom.shared.f64 */
+    {70257, UINT64_C(0xe4d0555d0274582c)}, /* red.shared.u32 */
+};
+
 static void operations_keep_their_texts(void **state)
 {
     (void)state;
-    static const struct {
-        size_t bytes;
-        uint64_t checksum;
-    } expected[FTH_OPERATIONS] = {
-        {58497, UINT64_C(0x33417cd1d0b57d59)}, /* add.f16 */
-        {58497, UINT64_C(0xb2ac7c0656bf74b9)}, /* mul.f16 */
-        {64641, UINT64_C(0x092b64ec62ed5b85)}, /* fma.f16 */
-        {61569, UINT64_C(0xbb806328b5f69029)}, /* add.f16x2 */
-        {61569, UINT64_C(0x3cf06e32daa331f1)}, /* mul.f16x2 */
-        {67713, UINT64_C(0xdc12b82acb35ed3d)}, /* fma.f16x2 */
-        {63105, UINT64_C(0xa69cd0177852273e)}, /* add.bf16x2 */
-        {63105, UINT64_C(0x949875301acf4e66)}, /* mul.bf16x2 */
-        {69249, UINT64_C(0x3be4fa05eebc1f73)}, /* fma.bf16x2 */
-        {58497, UINT64_C(0xbcf162ca9d568e5c)}, /* add.f32 */
-        {58497, UINT64_C(0x331a2b30cd08277c)}, /* mul.f32 */
-        {64641, UINT64_C(0x18ab315f819719d0)}, /* fma.f32 */
-        {58497, UINT64_C(0xf2ad6f849bab6ff0)}, /* add.f64 */
-        {58497, UINT64_C(0xb4251087424fe0b8)}, /* mul.f64 */
-        {64641, UINT64_C(0x0d9a7c3700d3790c)}, /* fma.f64 */
-        {55689, UINT64_C(0xdd3b8074820b0493)}, /* add.s32 */
-        {58497, UINT64_C(0x4d961653dfc54cf3)}, /* mul.s32 */
-        {64641, UINT64_C(0x5801a93ffb6ca9db)}, /* mad.s32 */
-        {55689, UINT64_C(0x9d0bfd1d5312afa1)}, /* add.s64 */
-        {58497, UINT64_C(0xb303c36709d56ad7)}, /* mul.s64 */
-        {64641, UINT64_C(0x15064b160e793487)}, /* mad.s64 */
-        {67713, UINT64_C(0xacb0321a941a57e0)}, /* rsqrt.f32 */
-        {66177, UINT64_C(0x546f30463084aa68)}, /* sqrt.f32 */
-        {64641, UINT64_C(0x947b9c6097d3f5bc)}, /* sin.f32 */
-        {64641, UINT64_C(0x06c2302b6d17a298)}, /* cos.f32 */
-        {64641, UINT64_C(0x2e2f4946912be568)}, /* ex2.f32 */
-        {64641, UINT64_C(0x6de6d0359d1b77c4)}, /* lg2.f32 */
-        {59226, UINT64_C(0xb948f0153a2cd5d7)}, /* load.shared.4 */
-        {59226, UINT64_C(0xc707285d93238b27)}, /* load.shared.8 */
-        {64104, UINT64_C(0x3e43562611b5a6e4)}, /* load.l2 */
-        {60612, UINT64_C(0xcdb07bd8e02cf92f)}, /* copy.shared.4 */
-        {92708, UINT64_C(0x19e0ce2ca1954bd4)}, /* copy.shared.16 */
-        {74586, UINT64_C(0xa4e6e928679e9587)}, /* atomic.shared */
-        {74856, UINT64_C(0x0aeadc4996f838cc)}, /* atomic.global */
-        {84072, UINT64_C(0x859caa92685ee0e6)}, /* cas.global */
-        {87294, UINT64_C(0xb3a110f51db94d59)}, /* atom.cta */
-        {93438, UINT64_C(0x523e48471ebde0f0)}, /* atom.cluster */
-        {87294, UINT64_C(0x347256264235ecd1)}, /* atom.gpu */
-        {87294, UINT64_C(0x8ccfec2edcf636fd)}, /* atom.sys */
-        {87294, UINT64_C(0x8e65c665bdc730ef)}, /* atom.u64 */
-        {99582, UINT64_C(0x15eb1bd8adc55a03)}, /* atom.f16x2 */
-        {87294, UINT64_C(0x30a626bc84b4657c)}, /* atom.f32 */
-        {87294, UINT64_C(0x12edce1b21772f4e)}, /* atom.f64 */
-        {76683, UINT64_C(0xd3ff23cac0c55344)}, /* red.cta */
-        {82839, UINT64_C(0x98cc29aac48b24c5)}, /* red.cluster */
-        {76683, UINT64_C(0x85b7a0bece3db8f8)}, /* red.gpu */
-        {76683, UINT64_C(0xc11715446e2e314f)}, /* red.sys */
-        {76683, UINT64_C(0x6bee216c162fed07)}, /* red.u64 */
-        {88995, UINT64_C(0xf5c5a371cdb78fb0)}, /* red.f16x2 */
-        {76683, UINT64_C(0x10081052cbd606da)}, /* red.f32 */
-        {76683, UINT64_C(0x373f95fa847f0379)}, /* red.f64 */
-        {80880, UINT64_C(0x4f16ce5e78589c33)}, /* atom.shared.u32 */
-        {80880, UINT64_C(0x6d7754134f78ad1d)}, /* atom.shared.u64 */
-        {93168, UINT64_C(0x186885d8274d8a42)}, /* atom.shared.f16x2 */
-        {80880, UINT64_C(0xc440e995e05938be)}, /* atom.shared.f32 */
-        {80880, UINT64_C(0x15865f5cfab11c9b)}, /* atom.shared.f64 */
-        {70257, UINT64_C(0xe4d0555d0274582c)}, /* red.shared.u32 */
-    };
     for (unsigned i = 0; i < FTH_OPERATIONS; i++) {
         struct group group = {0};
         struct fth_buffer ptx = {0};
@@ -185,8 +187,8 @@ static void operations_keep_their_texts(void **state)
         const enum fth_operation operation = (enum fth_operation)i;
         for (unsigned chains = 1; chains <= FTH_MAX_CHAINS; chains += chains < 3 ? 2 : 5)
             add(&group, fth_kernels_operate(operation, chains, &ptx, &error), &ptx, &error);
-        check_group(fth_operation_name(operation), &group, 3, expected[i].bytes,
-                    expected[i].checksum);
+        check_group(fth_operation_name(operation), &group, 3, operation_texts[i].bytes,
+                    operation_texts[i].checksum);
     }
 }
 
