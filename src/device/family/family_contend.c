@@ -205,7 +205,8 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
     lowered->threads = runner->facts.concurrent ? THREADS : SIMULATED_THREADS;
     /* Each block requests more than half of the shared memory, so that no two blocks share an SM.
      * With all of it, the L1 would be so small that it limits the reads in flight, on an H200. */
-    lowered->shared_bytes = runner->facts.block_shared_bytes / 2 + MORE_SHARED_BYTES;
+    const uint64_t max = runner->facts.block_shared_bytes;
+    lowered->shared_bytes = FTH_MIN(max / 2 + MORE_SHARED_BYTES, max);
     lowered->time_limit_s = FTH_MIN_TIME_LIMIT_S + 2 * (double)count_lines(contend) * FTH_MAX_HOP_S;
     return lowered->shared_bytes < 4 * lowered->sample_count
                ? fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
