@@ -31,6 +31,9 @@ enum {
      * slice with 64 bytes per cycle serves. Limits the time that a simulated GPU without slices
      * takes. */
     READS_PER_CYCLE = 2,
+    /* Shared memory of a block beyond half of the maximum of a block: twice that is more than an SM
+     * has, which is at most 1 KiB more than a block can have. */
+    MORE_SHARED_BYTES = 1024,
     ROUND_READS = 8 /* reads of the target in a round of the kernel */
 };
 
@@ -200,8 +203,10 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
                         "the GPU has no SM with this index");
     lowered->blocks = runner->facts.sms;
     lowered->threads = runner->facts.concurrent ? THREADS : SIMULATED_THREADS;
-    /* Each block requests the maximum of shared memory, so that no two blocks share an SM. */
-    lowered->shared_bytes = runner->facts.block_shared_bytes;
+    /* Each block requests more than half of the shared memory, so that no two blocks share an SM.
+     * With all of it, the L1 would be so small that it limits the reads in flight, on an H200. */
+    const uint64_t max = runner->facts.block_shared_bytes;
+    lowered->shared_bytes = FTH_MIN(max / 2 + MORE_SHARED_BYTES, max);
     lowered->time_limit_s = FTH_MIN_TIME_LIMIT_S + 2 * (double)count_lines(contend) * FTH_MAX_HOP_S;
     return lowered->shared_bytes < 4 * lowered->sample_count
                ? fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
@@ -240,8 +245,9 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     const struct fth_request *request = lowered->request;
     const struct fth_contend *contend = &request->contend;
     struct contend_state *state = slot->state;
-    const uint64_t length = 2 * DELAY_CYCLES + LINE_CYCLES * lowered->sample_count;
-    const uint64_t warps = (uint64_t)contend->rival_count * (lowered->threads / 32);
+    const uint64_t length = 2 * (uint64_t)DELAY_CYCLES + LINE_CYCLES * lowered->sample_count;
+    const uint32_t warps = contend->rival_count * (lowered->threads / 32);
+    const uint64_t rounds = warps ? READS_PER_CYCLE * length / ROUND_READS / warps + 1 : 0;
     FTH_TRY(allocate(runner, state, error));
     FTH_TRY(upload_tables(runner, request, state->control, error));
     const uint64_t samples = state->control + SAMPLES_OFFSET;
@@ -254,7 +260,7 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
                                   warps == 0,
                                   warps ? DELAY_CYCLES : 0,
                                   length,
-                                  warps ? READS_PER_CYCLE * length / ROUND_READS / warps + 1 : 0,
+                                  rounds,
                                   samples};
     struct fth_machine_launch launch = fth_lowered_launch(lowered);
     launch.module = slot->module;

@@ -344,8 +344,9 @@ static void slices_have_latencies_and_a_bandwidth(void **state)
     for (size_t i = 0; i < 200; i++)
         fth_sim_slice_wait(&load, 1, 0, 128, 0);
     assert_int_equal(fth_sim_slice_wait(&load, 1, 0, 0, 0), 400 * FTH_SIM_CYCLE);
-    assert_int_equal(fth_sim_slice_wait(&load, 1, 0, 0, 356 * FTH_SIM_CYCLE), 44 * FTH_SIM_CYCLE);
-    assert_int_equal(fth_sim_slice_wait(&load, 1, 0, 0, 600 * FTH_SIM_CYCLE), 0);
+    assert_int_equal(fth_sim_slice_wait(&load, 1, 0, 0, (int64_t)356 * FTH_SIM_CYCLE),
+                     44 * FTH_SIM_CYCLE);
+    assert_int_equal(fth_sim_slice_wait(&load, 1, 0, 0, (int64_t)600 * FTH_SIM_CYCLE), 0);
     assert_int_equal(fth_sim_slice_wait(&load, 0, 0, 0, 0), 0);
     uint64_t other = 0;
     while (slice_of(&truth.hash, other) == slice_of(&truth.hash, 0))
