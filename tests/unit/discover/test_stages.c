@@ -33,31 +33,14 @@ static enum fth_status result(struct fth_error *error)
                                    : fth_fail(error, script.status, "test", NULL, "a fault");
 }
 
-enum fth_status __wrap_fth_probe_l2(const struct fth_prober *prober, const struct fth_l2_plan *plan,
-                                    struct fth_l2_found *found, struct fth_error *error);
-enum fth_status __wrap_fth_probe_cold_latency(const struct fth_prober *prober, double overhead,
-                                              uint64_t stride_bytes, uint64_t count,
-                                              struct fth_figure *cycles, struct fth_error *error);
-enum fth_status __wrap_fth_probe_shared_bytes(const struct fth_prober *prober, uint64_t bytes,
-                                              double *cycles, size_t *samples,
-                                              struct fth_error *error);
-enum fth_status __wrap_fth_probe_memory_latency(const struct fth_prober *prober, double overhead,
-                                                struct fth_figure *near, struct fth_figure *far,
-                                                struct fth_error *error);
-enum fth_status __wrap_fth_probe_home_mask(const struct fth_prober *prober,
-                                           const struct fth_l2_map_plan *plan,
-                                           struct fth_home_mask *found, struct fth_error *error);
-enum fth_status __wrap_fth_probe_sm_sides(const struct fth_prober *prober,
-                                          const struct fth_l2_map_plan *plan,
-                                          enum fth_relation *sides, struct fth_evidence *evidence,
-                                          size_t *samples, struct fth_error *error);
-enum fth_status __wrap_fth_probe_prefetch(const struct fth_prober *prober,
-                                          const struct fth_l2_map_plan *plan, double *part,
-                                          size_t *samples, struct fth_error *error);
-enum fth_status __wrap_fth_probe_l2_order(const struct fth_prober *prober,
-                                          const struct fth_l2_map_plan *plan, double *agreement,
-                                          struct fth_evidence *evidence, size_t *samples,
-                                          struct fth_error *error);
+__typeof__(fth_probe_l2) __wrap_fth_probe_l2;
+__typeof__(fth_probe_cold_latency) __wrap_fth_probe_cold_latency;
+__typeof__(fth_probe_shared_bytes) __wrap_fth_probe_shared_bytes;
+__typeof__(fth_probe_memory_latency) __wrap_fth_probe_memory_latency;
+__typeof__(fth_probe_home_mask) __wrap_fth_probe_home_mask;
+__typeof__(fth_probe_sm_sides) __wrap_fth_probe_sm_sides;
+__typeof__(fth_probe_prefetch) __wrap_fth_probe_prefetch;
+__typeof__(fth_probe_l2_order) __wrap_fth_probe_l2_order;
 
 enum fth_status __wrap_fth_probe_l2(const struct fth_prober *prober, const struct fth_l2_plan *plan,
                                     struct fth_l2_found *found, struct fth_error *error)
