@@ -9,8 +9,9 @@
  *                       ^ word of the variant             64 bytes are filled
  *
  * The sectors that hit must be an aligned block around the word, of the same size for a word at the
- * start and one at the end of a line. Controls: without an access all reads miss, and after a plain
- * load the word itself hits. For the L2, all parts are evicted from it before the trials. */
+ * start and one at the end of a line. Controls: after a plain load the word itself hits. For L1, it
+ * misses after a load past L1, which leaves it in the L2. For the L2, all words miss without an
+ * access, because all parts are evicted from it before the trials. */
 #include "probe/cache/probe_cache.h"
 
 #include <math.h>
@@ -40,8 +41,9 @@ static const double threshold_margin = 0.1;
 /* The experiment: its dimensions, and the samples of both requests. */
 struct fill_study {
     const struct fth_fill_plan *plan;
-    enum fth_variant control; /* a load that fills the cache */
-    uint64_t variants;        /* set of enum fth_variant */
+    enum fth_variant control;      /* a load that fills the cache */
+    enum fth_variant miss_control; /* after this one, the word itself or any word misses */
+    uint64_t variants;             /* set of enum fth_variant */
     uint32_t part_bytes, positions, offsets[OFFSETS];
     double threshold_cycles;
     struct fth_answers answers;
@@ -112,19 +114,18 @@ static size_t own_position(const struct fill_study *study, size_t offset)
 
 /* ---- controls ---- */
 
-/* Computes a quantile of the controls: of the word itself after the control load, or of all words
- * without an access. */
-static enum fth_status find_quantile(const struct fill_study *study, bool hits, double quantile,
-                                     double *cycles, struct fth_error *error)
+/* Computes a quantile of the controls: of the word itself after a variant, or of all words without
+ * an access. */
+static enum fth_status find_quantile(const struct fill_study *study, enum fth_variant variant,
+                                     double quantile, double *cycles, struct fth_error *error)
 {
     double values[OFFSETS * REPEATS * MAX_POSITIONS];
     size_t count = 0;
     for (size_t offset = 0; offset < OFFSETS; offset++)
         for (size_t i = 0; i < REPEATS; i++)
             for (size_t position = 0; position < study->positions; position++)
-                if (!hits || position == own_position(study, offset))
-                    values[count++] = cycles_of(
-                        study, offset, hits ? study->control : FTH_VARIANT_NONE, i, position);
+                if (variant == FTH_VARIANT_NONE || position == own_position(study, offset))
+                    values[count++] = cycles_of(study, offset, variant, i, position);
     return fth_quantile_f64(values, count, quantile, cycles, error);
 }
 
@@ -132,16 +133,16 @@ static enum fth_status find_quantile(const struct fill_study *study, bool hits, 
 static enum fth_status check_controls(struct fill_study *study, struct fth_error *error)
 {
     double hit, miss;
-    FTH_TRY(find_quantile(study, true, hit_quantile, &hit, error));
-    FTH_TRY(find_quantile(study, false, miss_quantile, &miss, error));
+    FTH_TRY(find_quantile(study, study->control, hit_quantile, &hit, error));
+    FTH_TRY(find_quantile(study, study->miss_control, miss_quantile, &miss, error));
     const double known = study->plan->threshold_cycles;
     study->threshold_cycles =
         known > 0 ? known - threshold_margin * (known - hit) : sqrt(hit * miss);
     if (hit <= study->threshold_cycles && study->threshold_cycles < miss)
         return FTH_OK;
     return fth_fail(error, FTH_INCONCLUSIVE, "find what a load fills", NULL,
-                    "reads of a loaded word take %.0f cycles and reads without a load before "
-                    "%.0f; the threshold is %.0f",
+                    "reads of a word that the cache holds take %.0f cycles, reads of others %.0f; "
+                    "the threshold is %.0f",
                     hit, miss, study->threshold_cycles);
 }
 
@@ -203,6 +204,7 @@ enum fth_status fth_probe_access_fills(const struct fth_prober *prober,
     struct fill_study study = {
         .plan = plan,
         .control = plan->path == FTH_PATH_CA ? FTH_VARIANT_LD_CA : FTH_VARIANT_LD_CG,
+        .miss_control = plan->path == FTH_PATH_CA ? FTH_VARIANT_LD_CG : FTH_VARIANT_NONE,
         .variants = plan->path == FTH_PATH_CA ? l1_variants() : (UINT64_C(1) << FTH_VARIANTS) - 1,
         .part_bytes = (uint32_t)part,
         .positions = (uint32_t)(part / plan->sector_bytes)};

@@ -17,7 +17,9 @@
 #include <stdlib.h>
 
 enum {
-    MAX_TARGETS = 128, /* at most an eighth of the cache. Chosen, not derived. */
+    /* Targets of a request, at most an eighth of the cache, and of all repeats. Chosen: half of
+     * them decide, which is enough if the replacement is random. */
+    MAX_TARGETS = 128,
     MIN_TARGETS = 8,
     TARGETS_PART = 8,
     PRESSURES = 6,
@@ -56,47 +58,59 @@ static uint32_t count_targets(const struct fth_priority_plan *plan)
     return (uint32_t)(part < MAX_TARGETS ? part & ~UINT64_C(3) : MAX_TARGETS);
 }
 
-/* Makes request number `index`, with one variant and pressure. */
+/* The number of requests per variant and pressure: small caches have few targets per request. */
+static size_t count_repeats(const struct fth_priority_plan *plan)
+{
+    return (MAX_TARGETS + count_targets(plan) - 1) / count_targets(plan);
+}
+
+/* Makes request number `index`; the variants have PRESSURES times the repeats each. */
 static struct fth_request make_request(const struct fth_priority_plan *plan,
                                        const enum fth_variant *variants, size_t index)
 {
     const uint64_t stride = (plan->path == FTH_PATH_CA ? 1 : L2_STRIDE_LINES) * plan->line_bytes;
+    const size_t run = index / count_repeats(plan);
     struct fth_request request = fth_request_make(plan->carveout_percent);
     request.family = FTH_FAMILY_HINT;
-    request.hint = (struct fth_hint){
-        .kind = FTH_HINT_SURVIVE,
-        .path = plan->path,
-        .variants = UINT64_C(1) << variants[index / PRESSURES],
-        .stride_bytes = (uint32_t)stride,
-        .first = (uint32_t)(plan->start_bytes / stride) +
-                 (uint32_t)index * (count_targets(plan) + SHIFT),
-        .prior = (uint32_t)plan->lines,
-        .targets = count_targets(plan),
-        .pressure = (uint32_t)(pressures[index % PRESSURES] * (double)plan->lines)};
+    request.hint =
+        (struct fth_hint){.kind = FTH_HINT_SURVIVE,
+                          .path = plan->path,
+                          .variants = UINT64_C(1) << variants[run / PRESSURES],
+                          .stride_bytes = (uint32_t)stride,
+                          .first = (uint32_t)(plan->start_bytes / stride) +
+                                   (uint32_t)index * (count_targets(plan) + SHIFT),
+                          .prior = (uint32_t)plan->lines,
+                          .targets = count_targets(plan),
+                          .pressure = (uint32_t)(pressures[run % PRESSURES] * (double)plan->lines)};
     return request;
 }
 
-/* The fraction of the targets of the variant, or of the plain ones, whose read hits. */
-static double count_kept(const struct fth_samples *samples, bool of_variant, double threshold)
+/* The fraction of the targets of the variant, or of the plain ones, whose read hits, in all
+ * repeats.
+ */
+static double count_kept(const struct fth_samples *answers, size_t repeats, bool of_variant,
+                         double threshold)
 {
     size_t kept = 0, count = 0;
-    for (size_t i = 0; i < samples->count; i++)
-        if (fth_hint_is_variant(i) == of_variant) {
-            kept += samples->cycles[i] <= threshold;
-            count++;
-        }
+    for (size_t i = 0; i < repeats; i++)
+        for (size_t k = 0; k < answers[i].count; k++)
+            if (fth_hint_is_variant(k) == of_variant) {
+                kept += answers[i].cycles[k] <= threshold;
+                count++;
+            }
     return count ? (double)kept / (double)count : 0;
 }
 
 /* Decides about one variant from its answers. Adds to the evidence how clear they are: with the
  * largest pressure, either nearly all lines of a kind are kept or nearly none. */
-static enum fth_access_priority decide(const struct fth_samples *answers, double threshold,
-                                       struct fth_evidence *evidence)
+static enum fth_access_priority decide(const struct fth_samples *answers, size_t repeats,
+                                       double threshold, struct fth_evidence *evidence,
+                                       bool *evicted)
 {
     double own[PRESSURES], plain[PRESSURES];
     for (size_t i = 0; i < PRESSURES; i++) {
-        own[i] = count_kept(&answers[i], true, threshold);
-        plain[i] = count_kept(&answers[i], false, threshold);
+        own[i] = count_kept(answers + i * repeats, repeats, true, threshold);
+        plain[i] = count_kept(answers + i * repeats, repeats, false, threshold);
     }
     const enum fth_access_priority priority = fth_decide_priority(own, plain, PRESSURES);
     const double clear[] = {own[PRESSURES - 1], plain[PRESSURES - 1]};
@@ -104,6 +118,7 @@ static enum fth_access_priority decide(const struct fth_samples *answers, double
         evidence->repeats += 1;
         evidence->agree += clear[i] > 0.5 ? clear[i] : 1 - clear[i];
     }
+    *evicted = *evicted || plain[PRESSURES - 1] <= max_evicted;
     return priority;
 }
 
@@ -118,26 +133,23 @@ enum fth_status fth_probe_access_priorities(const struct fth_prober *prober,
     if (count_targets(plan) < MIN_TARGETS || count == 0 || count > FTH_VARIANTS)
         return fth_fail(error, FTH_INCONCLUSIVE, "find eviction priorities", NULL,
                         "the cache has too few lines");
-    struct fth_request *requests = calloc(count * PRESSURES, sizeof *requests);
+    const size_t repeats = count_repeats(plan), runs = PRESSURES * repeats;
+    struct fth_request *requests = calloc(count * runs, sizeof *requests);
     if (!requests)
         return fth_no_memory(error, "find eviction priorities", NULL);
-    for (size_t i = 0; i < count * PRESSURES; i++)
+    for (size_t i = 0; i < count * runs; i++)
         requests[i] = make_request(plan, variants, i);
-    enum fth_status status = fth_ask(prober, requests, count * PRESSURES, &answers, error);
+    enum fth_status status = fth_ask(prober, requests, count * runs, &answers, error);
     bool evicted = false;
-    for (size_t i = 0; i < answers.count; i++) {
-        const struct fth_samples *samples = &answers.items[i];
-        found->samples += samples->count;
-        evicted = evicted || (i % PRESSURES == PRESSURES - 1 &&
-                              count_kept(samples, false, plan->threshold_cycles) <= max_evicted);
-    }
+    for (size_t i = 0; i < answers.count; i++)
+        found->samples += answers.items[i].count;
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        found->priorities[i] = decide(answers.items + i * runs, repeats, plan->threshold_cycles,
+                                      &found->evidence, &evicted);
     if (status == FTH_OK && !evicted)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find eviction priorities", NULL,
                           "reads of four times as many lines as the cache holds do not evict the "
                           "lines that were read before");
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
-        found->priorities[i] =
-            decide(answers.items + i * PRESSURES, plan->threshold_cycles, &found->evidence);
     fth_answers_fini(&answers);
     free(requests);
     return status;

@@ -6,6 +6,7 @@
 #include "folder.h"
 #include "probe/cache/probe_cache.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,6 +237,63 @@ static void random_gpus_are_measured_right(void **state)
     }
 }
 
+/* ---- other L1s ---- */
+
+/* Opens a GPU with this L1 and the default L2. */
+static struct fth_prober open_l1(const char *l1)
+{
+    char text[1024];
+    struct fth_prober prober = {.sms = 2};
+    struct fth_error error = FTH_NO_ERROR;
+    snprintf(text, sizeof text,
+             "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Small\", "
+             "\"compute_capability\": \"9.0\", \"sms\": 2, \"clock_mhz\": 1000}, \"elements\": "
+             "{\"l1\": {%s}, \"l2\": {\"size_bytes\": %d, \"latency_cycles\": 100}, "
+             "\"memory\": {\"latency_cycles\": 900}}}",
+             l1, L2_BYTES);
+    write_plain("gpu.json", text, strlen(text));
+    if (fth_device_open("sim:./gpu.json", NULL, &prober.device, &error) != FTH_OK)
+        fail_msg("%s: %s\n%s", error.argument, error.cause, text);
+    return prober;
+}
+
+/* A word that was loaded past L1 is in the L2: it must not count as one that L1 holds. */
+static void an_l1_without_global_loads_is_inconclusive(void **state)
+{
+    (void)state;
+    const struct fth_prober prober = open_l1("\"size_bytes\": 16384, \"line_bytes\": 128, "
+                                             "\"latency_cycles\": 30, \"caches\": [\"local\"]");
+    struct fth_access_fills fills;
+    struct fth_error error = FTH_NO_ERROR;
+    assert_int_equal(fth_probe_access_fills(&prober, &l1_fills, &fills, &error), FTH_INCONCLUSIVE);
+    fth_device_close(prober.device);
+}
+
+/* With 64 lines and random replacement, a request has only four lines of each kind. */
+static void a_small_random_l1_has_normal_priorities(void **state)
+{
+    (void)state;
+    const struct fth_prober prober =
+        open_l1("\"size_bytes\": 8192, \"line_bytes\": 128, \"sector_bytes\": 32, \"policy\": "
+                "\"random\", \"latency_cycles\": 30");
+    const struct fth_access_fills fills = find_fills(&prober, &l1_fills);
+    const struct fth_priority_plan plan = {.path = FTH_PATH_CA,
+                                           .carveout_percent = 0,
+                                           .line_bytes = LINE,
+                                           .lines = 64,
+                                           .start_bytes = 32 << 20,
+                                           .threshold_cycles = fills.threshold_cycles};
+    static const enum fth_variant variants[] = {FTH_VARIANT_LD_CA, FTH_VARIANT_LD_CS,
+                                                FTH_VARIANT_LD_NC, FTH_VARIANT_LD_L1_FIRST};
+    struct fth_access_priorities found;
+    assert_int_equal(
+        fth_probe_access_priorities(&prober, &plan, variants, FTH_COUNT(variants), &found, NULL),
+        FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(variants); i++)
+        assert_int_equal(found.priorities[i], FTH_ACCESS_NORMAL);
+    fth_device_close(prober.device);
+}
+
 /* ---- decisions ---- */
 
 static void priorities_follow_from_what_stays(void **state)
@@ -328,6 +386,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_gpu_fills_what_its_description_says),
         cmocka_unit_test(random_gpus_are_measured_right),
+        cmocka_unit_test(an_l1_without_global_loads_is_inconclusive),
+        cmocka_unit_test(a_small_random_l1_has_normal_priorities),
         cmocka_unit_test(priorities_follow_from_what_stays),
         cmocka_unit_test(dissect_writes_the_lists),
         cmocka_unit_test(an_old_gpu_has_no_hints),
