@@ -106,9 +106,8 @@ static enum fth_status add_plateau(const struct branch_curve *curve, struct bran
     for (size_t n = found.from; n <= found.to; n++)
         costs[n - found.from] = last_cost(curve, n);
     FTH_TRY(fth_quantile_f64(costs, found.to - found.from + 1, 0.5, &found.cost, error));
-    struct branch_plateau *last = *count ? &plateaus[*count - 1] : NULL;
-    if (last && found.cost < last->cost * (1 + plateau_gap))
-        last->to = found.to;
+    if (*count > 0 && found.cost < plateaus[*count - 1].cost * (1 + plateau_gap))
+        plateaus[*count - 1].to = found.to;
     else if (*count < MAX_PLATEAUS)
         plateaus[(*count)++] = found;
     return FTH_OK;
