@@ -11,9 +11,9 @@
  *                 ╱‾‾‾‾‾‾‾                  c: every place misses; a place costs `miss` cycles
  *               a
  *
- * The cost of a place in part b gives the ways, and the end of part b is (ways + 1) x W / S places.
- * The code of the loop itself makes a few sets overflow earlier. A result counts if at least two
- * strides agree on ways and W. */
+ * Part b has one such place per set, and its last one is number (ways + 1) x W / S. The cost of the
+ * places must confirm the ways. The code of the loop itself makes a few sets overflow earlier. A
+ * result counts if at least two strides agree on ways and W. */
 #include "probe/structure/probe_structure.h"
 
 #include <math.h>
@@ -37,9 +37,10 @@ static const double plateau_range = 0.03, plateau_gap = 0.08;
  * miss and hit. Just before part b, the mean cost of a place is that of a hit, plus at most the
  * fraction max_before of the difference. Chosen, not derived. */
 static const double min_extra = 0.5, max_before = 0.35;
-/* The ways are accepted if this share of the sets overflows by the same number of misses, up to
- * max_deviation. Chosen, not derived: the loop occupies lines of one or two sets. */
-static const double min_share = 0.7, max_deviation = 0.35;
+/* The median number of misses that a place of part b adds to others must be that of the ways, up to
+ * max_deviation plus the fraction same_ways of the ways. Chosen, not derived: misses that follow
+ * each other take a little less time than others. */
+static const double max_deviation = 0.35, same_ways = 0.2;
 
 /* The cycles of a pass over 1, 2, …, `count` places; cycles[0] is the fixed cost of a pass. */
 struct branch_curve {
@@ -88,13 +89,39 @@ static double mean_cost(const struct branch_curve *curve, size_t length)
     return (curve->cycles[length] - curve->cycles[0]) / (double)length;
 }
 
+/* Returns the cost of the n-th place: the difference of two passes. */
+static double last_cost(const struct branch_curve *curve, size_t n)
+{
+    return curve->cycles[n] - curve->cycles[n - 1];
+}
+
+/* Adds a plateau of the mean cost. Its cost is the median cost of its places. If this is the cost
+ * of the plateau before, some places were added in between that miss in every pass, and the two are
+ * one level. */
+static enum fth_status add_plateau(const struct branch_curve *curve, struct branch_plateau found,
+                                   struct branch_plateau *plateaus, size_t *count,
+                                   struct fth_error *error)
+{
+    double costs[FTH_BRANCH_BLOCKS + 1];
+    for (size_t n = found.from; n <= found.to; n++)
+        costs[n - found.from] = last_cost(curve, n);
+    FTH_TRY(fth_quantile_f64(costs, found.to - found.from + 1, 0.5, &found.cost, error));
+    if (*count > 0 && found.cost < plateaus[*count - 1].cost * (1 + plateau_gap))
+        plateaus[*count - 1].to = found.to;
+    else if (*count < MAX_PLATEAUS)
+        plateaus[(*count)++] = found;
+    return FTH_OK;
+}
+
 /* Finds the plateaus of the mean cost. A plateau of less than an eighth of its lengths is part of a
  * transition. */
-static size_t find_plateaus(const struct branch_curve *curve, struct branch_plateau *plateaus)
+static enum fth_status find_plateaus(const struct branch_curve *curve,
+                                     struct branch_plateau *plateaus, size_t *count,
+                                     struct fth_error *error)
 {
-    size_t count = 0;
+    *count = 0;
     for (size_t from = 2; from <= curve->count;) {
-        double min = mean_cost(curve, from), max = min, sum = 0;
+        double min = mean_cost(curve, from), max = min;
         size_t to = from;
         for (; to <= curve->count; to++) {
             const double cost = mean_cost(curve, to);
@@ -102,27 +129,16 @@ static size_t find_plateaus(const struct branch_curve *curve, struct branch_plat
                 break;
             min = fmin(min, cost);
             max = fmax(max, cost);
-            sum += cost;
         }
         if (to - from < MIN_PLATEAU || to - from < from / 8) {
             from++;
             continue;
         }
-        const struct branch_plateau found = {from, to - 1, sum / (double)(to - from)};
-        struct branch_plateau *last = count ? &plateaus[count - 1] : NULL;
-        if (last && found.cost < last->cost * (1 + plateau_gap))
-            last->to = found.to;
-        else if (count < MAX_PLATEAUS)
-            plateaus[count++] = found;
+        FTH_TRY(add_plateau(curve, (struct branch_plateau){.from = from, .to = to - 1}, plateaus,
+                            count, error));
         from = to;
     }
-    return count;
-}
-
-/* Returns the cost of the n-th place: the difference of two passes. */
-static double last_cost(const struct branch_curve *curve, size_t n)
-{
-    return curve->cycles[n] - curve->cycles[n - 1];
+    return FTH_OK;
 }
 
 /* The places of part b, and the costs of a hit before it and of a miss after it. */
@@ -210,16 +226,8 @@ struct stride_result {
     uint64_t ways, sets, way_bytes;
 };
 
-/* Returns the mean number of misses that a place of part b adds to others. It is computed from the
- * whole part and the place after it, which has a part of the cost of the last place. */
-static double mean_extra(const struct branch_curve *curve, const struct overflow_part *part)
-{
-    const size_t places = part->last + 1 - (part->first - 1);
-    const double cycles = curve->cycles[part->last + 1] - curve->cycles[part->first - 1];
-    return (cycles - (double)places * part->miss) / (part->miss - part->hit) / (double)part->count;
-}
-
-/* Finds the ways and the bytes of a way from the curve of one stride. */
+/* Finds the ways and the bytes of a way from the curve of one stride. Each set overflows once, at
+ * one place of part b: earlier than others if the code of the loop uses the set as well. */
 static enum fth_status find_overflow(const struct branch_curve *curve, uint64_t stride_bytes,
                                      double hit, double miss, struct stride_result *result,
                                      struct fth_error *error)
@@ -231,16 +239,14 @@ static enum fth_status find_overflow(const struct branch_curve *curve, uint64_t 
     part->hit = hit;
     part->miss = miss;
     bool shown;
-    const enum fth_status status = refine_part(curve, part, &shown, error);
-    if (status == FTH_OK && shown) {
-        const double extra = mean_extra(curve, part), ways = round(extra);
-        const uint64_t sets = (uint64_t)((double)part->last / (ways + 1));
-        size_t same = 1; /* the first place may have a part of its cost one place later */
-        for (size_t i = 1; i < part->count; i++)
-            same += fabs(part->extra[i] - ways) <= max_deviation;
-        if (ways >= 1 && sets >= 1 && sets * ((uint64_t)ways + 1) == part->last &&
-            fabs(extra - ways) <= max_deviation && (double)same >= min_share * (double)sets)
-            *result = (struct stride_result){(uint64_t)ways, sets, sets * stride_bytes};
+    double extra = 0;
+    enum fth_status status = refine_part(curve, part, &shown, error);
+    if (status == FTH_OK && shown)
+        status = fth_quantile_f64(part->extra, part->count, 0.5, &extra, error);
+    if (status == FTH_OK && shown && part->last % part->count == 0) {
+        const uint64_t ways = part->last / part->count - 1;
+        if (ways >= 1 && fabs(extra - (double)ways) <= max_deviation + same_ways * (double)ways)
+            *result = (struct stride_result){ways, part->count, part->count * stride_bytes};
     }
     free(part);
     return status;
@@ -293,7 +299,9 @@ enum fth_status fth_probe_code_ways(const struct fth_prober *prober,
     for (unsigned i = 0; i < FTH_BRANCH_DISTANCES; i++)
         curves[i].cycles[0] = 2 * curves[i].cycles[2] - curves[i].cycles[4];
     struct branch_plateau plateaus[MAX_PLATEAUS];
-    const size_t levels = status == FTH_OK ? find_plateaus(&curves[0], plateaus) : 0;
+    size_t levels = 0;
+    if (status == FTH_OK)
+        status = find_plateaus(&curves[0], plateaus, &levels, error);
     for (size_t i = 0; i + 1 < levels && *count < FTH_MAX_CODE_WAYS && status == FTH_OK; i++) {
         struct stride_result results[FTH_BRANCH_DISTANCES];
         for (unsigned j = 0; j < FTH_BRANCH_DISTANCES && status == FTH_OK; j++)
