@@ -404,12 +404,14 @@ static enum fth_status tabulate_rates(const struct fth_bench_run *run,
 {
     static const uint32_t sizes[] = {128, 1024, 4096, 16384, 65536};
     /* A simulated GPU needs more time the more SMs copy. */
-    const uint64_t max_bytes = run->quick && table->sms != 1 ? 16 << 10 : UINT64_MAX;
+    const bool few = run->quick && table->sms != 1;
+    const uint64_t max_bytes = few ? 16 << 10 : UINT64_MAX;
+    const uint32_t max_in_flight = few ? 32 : FTH_COPIES_MAX_STAGES;
     struct rate_points points = {.count = 0};
     FTH_TRY(fth_bench_add_series(run->bench, table->name, table->title, rate_columns,
                                  FTH_COUNT(rate_columns), error));
     fth_bench_show_grid(run->bench, 0, 1, 2);
-    for (uint32_t in_flight = run->quick ? 2 : 1; in_flight <= FTH_COPIES_MAX_STAGES;
+    for (uint32_t in_flight = run->quick ? 2 : 1; in_flight <= max_in_flight;
          in_flight *= run->quick ? 4 : 2) {
         FTH_TRY(fth_bench_progress(run, table->title, from + log2(in_flight) / 90, error));
         for (size_t i = 0; i < FTH_COUNT(sizes) && points.count < MAX_POINTS; i++) {
