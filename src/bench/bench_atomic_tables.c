@@ -177,10 +177,10 @@ enum fth_status fth_bench_atomic_tables(const struct fth_bench_run *run, struct 
     FTH_TRY(fth_bench_add_series(run->bench, "atomics.global",
                                  "Atomics in global memory: G/s of all SMs, by words",
                                  global_columns, FTH_COUNT(global_columns), error));
-    for (size_t i = 0; i < FTH_COUNT(global_operations); i++) {
+    const size_t count = FTH_COUNT(global_operations);
+    for (size_t i = 0; i < count; i++) {
         FTH_TRY(fth_bench_progress(run, fth_operation_title(global_operations[i]),
-                                   0.5 + 0.4 * (double)i / (double)FTH_COUNT(global_operations),
-                                   error));
+                                   0.5 + 0.4 * (double)i / (double)count, error));
         FTH_TRY(add_throughput(run, global_operations[i], global_contentions,
                                FTH_COUNT(global_contentions), sms, true, error));
     }

@@ -1,5 +1,5 @@
-/* How often memory delays loads. One thread loads a few lines again and again, and discards each
- * line from the L2 after its load, so that every load goes to memory. DRAM refreshes its rows
+/* How often memory delays loads. One thread loads a line again and again, and discards it from
+ * the L2 after each load, so that every load goes to memory. DRAM refreshes its rows
  * periodically and delays the loads that arrive meanwhile. The times of the delayed loads have the
  * period of the refresh, which a periodogram finds (stats/period.c). Rarer and longer delays
  * (pauses) have a period of their own. */
@@ -14,9 +14,9 @@ static const char operation[] = "measure refresh";
 
 enum {
     LINE_BYTES = 128, /* of a discarded line */
-    LINES = 8,        /* Few, so that all are in memory that is refreshed at the same time. On an
-                       * H200, 1, 2 and 8 lines give the same period; with 8, most delays are long. */
-    PASSES = 4096,    /* 11 to 16 ms on an H200: thousands of refreshes, more than 100 pauses */
+    LINES = 1,        /* Lines in several channels would have delays at different times. On an
+                       * H200, the coherence of one line is 0.8 to 0.98, of eight lines 0.2 to 0.98. */
+    PASSES = 32768,   /* 16 ms on an H200: 8,000 refreshes and 160 pauses */
     REPEATS = 3,
     MAX_EVENTS = 4000, /* from whose times the period is found, to limit the computation */
     MIN_EVENTS = 20
@@ -26,10 +26,10 @@ enum {
  * but they can all be shorter than the refresh. The latency of a line without delays is therefore
  * the minimum of its loads, and the longest delay is a lower bound of the duration of a refresh. */
 
-/* A load was delayed if it takes more than this many times that latency. Chosen: on an H200, other
- * loads of a line vary by up to 7 %, and refreshes add up to 60 % (far memory) or 100 % (near
- * memory). */
-static const double min_delay = 1.1;
+/* A load was delayed if it takes longer than the minimum by more than this many times the distance
+ * from the minimum to the median, and by more cycles than the second number. Chosen: on an H200,
+ * the distance is 13 to 20 cycles, and undelayed loads are within three times of it. */
+static const double min_distances = 4, min_delay_cycles = 4;
 /* A delay is a pause if it is more than this many times the median of all delays. Chosen: loads
  * arrive at any time of a refresh, so that its delays are up to twice their median. */
 static const double min_pause = 2.5;
@@ -49,6 +49,7 @@ struct series {
     const uint32_t *cycles, *begins;
     size_t count;
     double undelayed[LINES]; /* latency without delays */
+    double min_delay[LINES]; /* of a load that was delayed, in cycles */
     double clock_mhz;
 };
 
@@ -62,7 +63,12 @@ static enum fth_status find_undelayed(struct series *series, struct fth_error *e
     for (size_t line = 0; line < LINES && status == FTH_OK; line++) {
         for (size_t i = 0; i < per_line; i++)
             one[i] = series->cycles[i * LINES + line];
+        double median = 0;
         status = fth_quantile_f64(one, per_line, 0, &series->undelayed[line], error);
+        if (status == FTH_OK)
+            status = fth_quantile_f64(one, per_line, 0.5, &median, error);
+        series->min_delay[line] =
+            fmax(min_delay_cycles, min_distances * (median - series->undelayed[line]));
     }
     free(one);
     return status;
@@ -82,7 +88,7 @@ static void collect(const struct series *series, struct events *events)
     for (size_t i = 0; i < series->count; i++) {
         const double latency = series->undelayed[i % LINES];
         now += i ? (uint32_t)(series->begins[i] - series->begins[i - 1]) : 0;
-        if (series->cycles[i] <= min_delay * latency)
+        if (series->cycles[i] - latency <= series->min_delay[i % LINES])
             continue;
         events->times[events->count] = now;
         events->delays[events->count++] = series->cycles[i] - latency;
