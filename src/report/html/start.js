@@ -37,6 +37,7 @@ function showGpu({ gpu, files }, index) {
   latencyBars(grid, gpu);
   bandwidthBars(grid, gpu);
   smMap(grid, gpu);
+  sliceMap(grid, gpu);
   evictionsByWarp(grid, gpu);
   spectrum(grid, gpu);
   l1ByCarveout(grid, gpu);

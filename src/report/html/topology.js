@@ -235,6 +235,19 @@ function smMap(grid, gpu) {
     cells: latency.map((value, i) => ({ x: i % across, y: i - (i % across), value, side: Array.isArray(near) ? near[i] : undefined, lines: [`SM ${i}`, `${number(value)} cycles`, ...(Array.isArray(near) ? [`near partition ${near[i]}`] : [])] })) });
 }
 
+/* The latency of an L2 hit by slice and group of SMs, as a heat map. */
+function sliceMap(grid, gpu) {
+  const cycles = valueOf(gpu, "l2", "slice_latency_cycles"), groups = valueOf(gpu, "l2", "slice_group_by_sm");
+  const slices = valueOf(gpu, "l2", "slices", 0) / valueOf(gpu, "l2", "partitions", 1);
+  if (!Array.isArray(cycles) || !Array.isArray(groups) || !Number.isInteger(slices) || slices < 2 || cycles.length % slices) return;
+  const first = d3.range(cycles.length / slices).map((group) => groups.indexOf(group));
+  if (first.includes(-1)) return;
+  const at = (i) => ({ sm: first[Math.floor(i / slices)], slice: i % slices });
+  const frame = addFigure(grid, { title: "SM to L2 slice latency", wide: true, name: "slices", note: "Cycles of a hit in each slice of the near partition. A row is a group of SMs with equal latencies.", columns: ["first_sm", "slice", "cycles"], rows: cycles.map((value, i) => [at(i).sm, at(i).slice, value]) });
+  heatMap(frame, { xs: d3.range(slices), ys: first, unit: "cycles", xLabel: "slice", yLabel: "first SM of the group",
+    cells: cycles.map((value, i) => ({ x: at(i).slice, y: at(i).sm, value, lines: [`SM ${at(i).sm} and others of its group`, `slice ${at(i).slice}`, `${number(value)} cycles`] })) });
+}
+
 /* How many of the first warp's lines each warp evicts: shows which warps share a cache. */
 function evictionsByWarp(grid, gpu) {
   const multiples = Object.keys(gpu.elements).map((name) => ({ name, values: valueOf(gpu, name, "disturbed_by_warp") })).filter((m) => Array.isArray(m.values) && m.values.length);
