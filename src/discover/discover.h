@@ -10,7 +10,7 @@
  *   l2_memory.c         L2, memory
  *   tlbs.c              TLBs
  *   rates.c             bandwidth
- *   dissect.c           'fathom dissect': which elements it dissects, in which order
+ *   dissect/dissect.c   'fathom dissect': which elements it dissects, in which order
  *   dissect_cache.c     ... sets, ways and policies of caches
  *   dissect_code.c      ... ways of instruction caches
  *   dissect_l2.c        ... home partitions, prefetching and eviction order of the L2

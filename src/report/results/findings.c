@@ -239,7 +239,7 @@ static void write_l2(const struct fth_gpu *gpu, const struct fth_report_options 
     write_joins(gpu, &text);
     write_slice_hash(gpu, &text);
     write_slice_map(gpu, options, &text);
-    /* 0.05: as min_prefetched_fraction in discover/dissect_l2.c. */
+    /* 0.05: as min_prefetched_fraction in discover/dissect/dissect_l2.c. */
     if (!isnan(fraction))
         fth_buffer_format(&text, "Prefetching: %s; %g %% of the loads of a first walk hit in L2\n",
                           fraction > 0.05 ? "detected" : "ruled out", 100 * fraction);

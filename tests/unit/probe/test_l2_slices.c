@@ -1,5 +1,5 @@
 /* Tests the slices of the L2, from the request (device/family/family_contend.c) through the
- * simulated GPU (device/sim/sim_slices.c) to the probe (probe/l2/l2_slices.c,
+ * simulated GPU (device/sim/memory/sim_slices.c) to the probe (probe/l2/l2_slices.c,
  * probe/l2/slice_hash.c). The probe measures simulated GPUs, whose descriptions are the truth;
  * requests also run on the stand-in for NVIDIA's driver (tests/standin), which the loader finds
  * through LD_LIBRARY_PATH. */

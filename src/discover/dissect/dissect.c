@@ -1,8 +1,7 @@
 /* 'fathom dissect': runs a discovery, and then dissects each cache that it found (dissect_cache.c),
  * the instruction caches (dissect_code.c), the L2 (dissect_l2.c, dissect_joins.c), what stores do
  * to L1 and L2 (dissect_writes.c), loads with hints (dissect_hints.c), and the TLBs
- * (dissect_tlbs.c). Finds where SMs are and which SM
- * executes a block (dissect_place.c). */
+ * (dissect_tlbs.c). Finds where SMs are and which SM executes a block (dissect_place.c). */
 #include "discover/discover.h"
 #include "probe/structure/probe_structure.h"
 
