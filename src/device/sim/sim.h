@@ -421,6 +421,9 @@ struct fth_sim_joins {
     struct fth_sim_join_entry *entries; /* NULL: no reads are joined */
 };
 
+/* Fills in which SMs join their reads. A description that does not tell it joins none. Returns
+ * false without memory. */
+bool fth_sim_joins_plan(struct fth_sim_plan *plan, const struct fth_gpu *gpu);
 FTH_MUST_USE enum fth_status fth_sim_joins_init(struct fth_sim_joins *joins,
                                                 const struct fth_sim_plan *plan,
                                                 struct fth_error *error);

@@ -535,32 +535,13 @@ uint64_t fth_sim_plan_l1_bytes(const struct fth_sim_plan *plan, int carveout_per
 
 /* ---- L2, memory and TLBs ---- */
 
-/* Fills in which SMs join their reads. A description that does not tell it joins none. */
-static bool fill_joins(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
-{
-    const struct fth_attribute *list = fth_gpu_attribute(gpu, "l2", "join_group_by_sm");
-    const double window = fth_gpu_number(gpu, "l2", "join_window_cycles", 0);
-    const struct fth_attribute *extent = fth_gpu_attribute(gpu, "l2", "join_extent");
-    if (!list || list->count != plan->sms || !(window > 0))
-        return true;
-    uint32_t *groups = fth_arena_array(&plan->arena, list->count, sizeof *groups);
-    if (!groups)
-        return false;
-    for (size_t i = 0; i < list->count; i++)
-        groups[i] = (uint32_t)list->numbers[i];
-    plan->join_groups = groups;
-    plan->join_window = from_cycles(window);
-    plan->joins_lines = extent && strcmp(extent->text, "line") == 0;
-    return true;
-}
-
 static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     struct storage_group group = {.gpu = gpu, .names = {"l2", NULL}};
     double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
     plan->partitions = (uint32_t)group_number(&group, "partitions", 1);
     plan->home_mask = (uint64_t)group_number(&group, "home_mask", DEFAULT_HOME_MASK);
-    if (!fill_joins(plan, gpu) ||
+    if (!fth_sim_joins_plan(plan, gpu) ||
         !fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, DEFAULT_L2_LINE, 0,
                     DEFAULT_L2_WAYS))
         return false;

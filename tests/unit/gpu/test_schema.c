@@ -56,7 +56,7 @@ static void elements_have_names_in_order(void **state)
     while (fth_schema_attribute_at(count))
         count++;
     assert_string_equal(fth_schema_attribute_at(0)->name, "name");
-    assert_string_equal(fth_schema_attribute_at(count - 1)->name, "compression");
+    assert_string_equal(fth_schema_attribute_at(count - 1)->name, "copy_cycles");
 }
 
 static void sources_have_names(void **state)

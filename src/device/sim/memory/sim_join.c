@@ -10,7 +10,9 @@
  * that was simulated before it. */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     ENTRY_BITS = 14,
@@ -25,6 +27,24 @@ struct fth_sim_join_entry {
     bool used;
     int64_t start, end; /* of the read */
 };
+
+bool fth_sim_joins_plan(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
+{
+    const struct fth_attribute *list = fth_gpu_attribute(gpu, "l2", "join_group_by_sm");
+    const double window = fth_gpu_number(gpu, "l2", "join_window_cycles", 0);
+    const struct fth_attribute *extent = fth_gpu_attribute(gpu, "l2", "join_extent");
+    if (!list || list->count != plan->sms || !(window > 0))
+        return true;
+    uint32_t *groups = fth_arena_array(&plan->arena, list->count, sizeof *groups);
+    if (!groups)
+        return false;
+    for (size_t i = 0; i < list->count; i++)
+        groups[i] = (uint32_t)list->numbers[i];
+    plan->join_groups = groups;
+    plan->join_window = (int64_t)llround(window * FTH_SIM_CYCLE);
+    plan->joins_lines = extent && strcmp(extent->text, "line") == 0;
+    return true;
+}
 
 enum fth_status fth_sim_joins_init(struct fth_sim_joins *joins, const struct fth_sim_plan *plan,
                                    struct fth_error *error)
