@@ -67,8 +67,7 @@ _fathom()
     bench)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --json --csv --format --output -o --record --describe --thorough --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global copies link stream' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global link memory stream' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global copies link memory stream' -- "$cur")) ;;
         esac ;;
     gpus)
         case $cur in
