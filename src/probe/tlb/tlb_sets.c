@@ -38,9 +38,10 @@ enum {
     /* Timed passes of a walk. There are many, because an inner level that is not LRU sometimes
      * holds a page, which then does not miss. The number is chosen, not derived. */
     PASSES = 15,
-    BATCH = 16,        /* walks that are measured at a time. Chosen. */
-    SERIES_PASSES = 6, /* passes whose single loads are kept, as of caches (discover/dissect/dissect.c) */
-    TURNS = 2,         /* maximum attempts to find the sets. Chosen to limit the time. */
+    BATCH = 16, /* walks that are measured at a time. Chosen. */
+    SERIES_PASSES =
+        6,     /* passes whose single loads are kept, as of caches (discover/dissect/dissect.c) */
+    TURNS = 2, /* maximum attempts to find the sets. Chosen to limit the time. */
     /* Standard deviations by which a single miss must exceed a hit. The same value as
      * for a step in tlb_step.c (MIN_STEP_SIGMAS). */
     MIN_CLEAR = 6

@@ -1,6 +1,6 @@
 /* Tests joined reads, from the request (device/family/family_pair.c) through the simulated GPU
- * (device/sim/memory/sim_join.c) to the probe (probe/l2/l2_joins.c). The probe measures simulated GPUs,
- * whose descriptions are the truth, directly and through the stand-in for NVIDIA's driver
+ * (device/sim/memory/sim_join.c) to the probe (probe/l2/l2_joins.c). The probe measures simulated
+ * GPUs, whose descriptions are the truth, directly and through the stand-in for NVIDIA's driver
  * (tests/standin), which the loader finds through LD_LIBRARY_PATH. */
 #include "check.h"
 #include "device/family/family.h"
