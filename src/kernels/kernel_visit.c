@@ -19,13 +19,13 @@ static const struct {
     [FTH_VISIT_DISCARD] = {"discard", "load, then discard", "ld.global.cg.u32 %word, [%at];", 80,
                            "7.4", "discard.global.L2 [%at], 128;"},
     [FTH_VISIT_CTA] = {"cta", "atomic, scope cta", "atom.cta.global.add.u32 %word, [%at], %zero;",
-                       60, "5.0"},
+                       60, "5.0", NULL},
     [FTH_VISIT_CLUSTER] = {"cluster", "atomic, scope cluster",
                            "atom.cluster.global.add.u32 %word, [%at], %zero;", 90, "7.8", NULL},
     [FTH_VISIT_GPU] = {"gpu", "atomic, scope gpu", "atom.gpu.global.add.u32 %word, [%at], %zero;",
-                       60, "5.0"},
+                       60, "5.0", NULL},
     [FTH_VISIT_SYS] = {"sys", "atomic, scope sys", "atom.sys.global.add.u32 %word, [%at], %zero;",
-                       60, "5.0"},
+                       60, "5.0", NULL},
 };
 
 const char *fth_visit_name(enum fth_visit_operation operation)

@@ -158,7 +158,7 @@ static void draw_truths(struct fth_rng *rng, struct truth *l1, struct truth *l2)
                                                 : (unsigned)fth_rng_below(rng, 3) * SECTOR;
         l1->priority[i] = plain ? "normal" : priorities[fth_rng_below(rng, 3)];
         l2->listed[i] = true;
-        l2->bytes[i] = plain || policy ? L2_FILL : L2_FILL << fth_rng_below(rng, 3);
+        l2->bytes[i] = (unsigned)L2_FILL << (plain || policy ? 0 : fth_rng_below(rng, 3));
         const unsigned kinds = i >= FTH_VARIANT_LD_L2_LAST ? 3 : 2;
         l2->priority[i] = plain || sized ? "normal" : priorities[fth_rng_below(rng, kinds)];
         if (l1->bytes[i] == 0)
