@@ -365,6 +365,7 @@ static enum fth_status host_alloc(void *machine, enum fth_residence residence, u
 {
     struct sim *sim = machine;
     *memory = (struct fth_host_memory){.residence = residence};
+    FTH_TRY(fth_sim_remote_check(&sim->plan, residence, error));
     FTH_TRY(allocate(machine, bytes, &memory->address, error));
     enum fth_status status = fth_sim_remote_alloc(&sim->timing.remote, &sim->plan, residence,
                                                   memory->address, bytes, error);

@@ -304,8 +304,12 @@ struct fth_sim_remote {
     size_t page_count;
 };
 
-/* Declares a range of simulated memory to be host memory or managed memory. FTH_UNSUPPORTED: the
- * description lacks the figures. */
+/* FTH_UNSUPPORTED: the description lacks the figures of host memory or managed memory. */
+FTH_MUST_USE enum fth_status fth_sim_remote_check(const struct fth_sim_plan *plan,
+                                                  enum fth_residence residence,
+                                                  struct fth_error *error);
+/* Declares a range of simulated memory to be host memory or managed memory, after a successful
+ * check. */
 FTH_MUST_USE enum fth_status fth_sim_remote_alloc(struct fth_sim_remote *remote,
                                                   const struct fth_sim_plan *plan,
                                                   enum fth_residence residence, uint64_t address,

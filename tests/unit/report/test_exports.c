@@ -101,7 +101,6 @@ static void mt4g_export_has_the_figures_under_its_keys(void **state)
     assert_string_equal(fth_json_string(fth_json_item(shared, 1)), "Read Only");
     assert_true(fth_json_is(value_at(root, "memory/l1/globalL1CacheSupported"), FTH_JSON_TRUE));
     /* Keys of unknown figures are absent. */
-    assert_null(value_at(root, "memory/constant/l1.5/size"));
     assert_null(value_at(root, "memory/l1/latency/stdev"));
     fth_json_fini(&document);
     fth_gpu_destroy(gpu);

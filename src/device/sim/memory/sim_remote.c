@@ -16,8 +16,7 @@
 /* The largest block that NVIDIA's driver moves at once. */
 static const uint64_t max_block_bytes = UINT64_C(2) << 20;
 
-enum fth_status fth_sim_remote_alloc(struct fth_sim_remote *remote, const struct fth_sim_plan *plan,
-                                     enum fth_residence residence, uint64_t address, uint64_t bytes,
+enum fth_status fth_sim_remote_check(const struct fth_sim_plan *plan, enum fth_residence residence,
                                      struct fth_error *error)
 {
     const struct fth_sim_host_link *link = &plan->link;
@@ -26,6 +25,15 @@ enum fth_status fth_sim_remote_alloc(struct fth_sim_remote *remote, const struct
         return fth_fail(error, FTH_UNSUPPORTED, "simulate GPU", NULL, "the description has no %s",
                         managed ? "cost of a fault (device.managed_fault_ns) and page size"
                                 : "latency of loads from the host (device.link_load_latency_ns)");
+    return FTH_OK;
+}
+
+enum fth_status fth_sim_remote_alloc(struct fth_sim_remote *remote, const struct fth_sim_plan *plan,
+                                     enum fth_residence residence, uint64_t address, uint64_t bytes,
+                                     struct fth_error *error)
+{
+    const struct fth_sim_host_link *link = &plan->link;
+    const bool managed = residence == FTH_RESIDES_MANAGED;
     if (remote->bytes)
         return fth_fail(error, FTH_UNSUPPORTED, "simulate GPU", NULL,
                         "only one allocation of host memory at a time is simulated");
