@@ -189,7 +189,7 @@ static void strides_and_mixes_follow_the_bandwidths(void **state)
     assert_true(full > 12 && part < 1.01 * full);
     const struct fth_bench_series *mix = series_of(bench, "memory.mix");
     assert_int_equal(mix->table.row_count, 9);
-    const struct fth_cell *last = &mix->table.cells[8 * 3];
+    const struct fth_cell *last = &mix->table.cells[(size_t)8 * 3];
     assert_true(mix->table.cells[0].number == 0 && last[0].number == 100);
     assert_true(last[1].number < 0.8 * mix->table.cells[1].number); /* writes are half as fast */
     fth_bench_destroy(bench);

@@ -154,7 +154,7 @@ static void priorities_change_the_victim(void **state)
             fth_cache_access(cache, line * 128, 1, FTH_CACHE_READ, NULL);
         }
         struct fth_cache_result result;
-        fth_cache_access(cache, 4 * 128, 1, FTH_CACHE_READ, &result);
+        fth_cache_access(cache, (uint64_t)4 * 128, 1, FTH_CACHE_READ, &result);
         assert_true(result.evicted);
         assert_int_equal(result.evicted_line, 2 * 128);
         /* The slot of the FIRST line has the priority of its new line. The LAST line stays. */
@@ -164,7 +164,7 @@ static void priorities_change_the_victim(void **state)
             assert_int_not_equal(result.evicted_line, 0);
         }
         if (strcmp(policies[i], "lru") == 0) { /* the others are still evicted in their order */
-            fth_cache_access(cache, 40 * 128, 1, FTH_CACHE_READ, &result);
+            fth_cache_access(cache, (uint64_t)40 * 128, 1, FTH_CACHE_READ, &result);
             assert_int_equal(result.evicted_line, 37 * 128);
         }
         /* A set of LAST lines only evicts one of them. */

@@ -21,9 +21,9 @@ static void read_lines(struct fth_cache *cache, const char *lines, char *held)
 {
     for (; *lines; lines++)
         fth_cache_access(cache, 4 * (uint64_t)(*lines - 'A'), 4, FTH_CACHE_READ, NULL);
-    for (char line = 'A'; line <= 'Z'; line++)
+    for (int line = 'A'; line <= 'Z'; line++)
         if (fth_cache_probe(cache, 4 * (uint64_t)(line - 'A'), 4) == FTH_CACHE_HIT)
-            *held++ = line;
+            *held++ = (char)line;
     *held = 0;
 }
 

@@ -39,8 +39,7 @@ static struct fth_device *open_gpu(const struct truth *truth)
                               "\"%s\": {\"size_bytes\": %llu, \"line_bytes\": %llu, \"sets\": "
                               "%llu, \"ways\": %llu, \"cycles_per_instruction\": %.17g, "
                               "\"policy\": \"%s\"},\n",
-                              names[i],
-                              (unsigned long long)(cache->sets * cache->ways * cache->line),
+                              names[i], (unsigned long long)cache->sets * cache->ways * cache->line,
                               (unsigned long long)cache->line, (unsigned long long)cache->sets,
                               (unsigned long long)cache->ways, cache->cycles,
                               cache->policy ? cache->policy : "lru");

@@ -153,7 +153,7 @@ static void equal_vectors_form_groups(void **state)
         assert_int_equal(groups.group_of[i], groups.group_of[i % 3]);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(groups.members[i], COUNT / 3);
-        const double *centre = groups.centres + 2 * groups.group_of[i];
+        const double *centre = groups.centres + (size_t)2 * groups.group_of[i];
         assert_true(fth_vector_distance(centre, centres[i], 2) < 0.1);
     }
     assert_true(fabs(groups.nearest - 10) < 0.2);
