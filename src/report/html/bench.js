@@ -43,7 +43,7 @@ function theoryOf(name, series, bench, gpu) {
   }
   const add = (value, title) => { if (value) found.push([value, title]); };
   if (/^(stream|global|scaling\.memory)/.test(name)) add(figureIn(all.stream && all.stream.figures, "theoretical_gb_per_s") || (gpu && memoryPeak(gpu).peak / 1e9), "memory peak");
-  if (/^link(\.kernels)?$/.test(name)) add(figureIn(all.link && all.link.figures, "pcie_gb_per_s"), "PCI Express, one direction");
+  if (/^link(?!\.managed)/.test(name)) add(figureIn(all.link && all.link.figures, "pcie_gb_per_s"), "PCI Express, one direction");
   if (/^shared\.peak/.test(name)) add(((all["shared.theory"] && all["shared.theory"].points || []).find((p) => p && /^W_SM/.test(p.quantity)) || {}).value, "theoretical peak");
   for (const [key, figure] of Object.entries(own)) if (/theor|peak/.test(key) && figure && figure.unit === "GB/s") add(figureIn(own, key), "theoretical peak");
   return found.filter(([value], i) => found.findIndex(([other]) => Math.abs(other / value - 1) < 0.01) === i).map(([value, title]) => ({ y: value, label: `${title}: ${number(value)} GB/s` }));
