@@ -53,7 +53,6 @@ enum fth_status __wrap_fth_ask(const struct fth_prober *prober, const struct fth
 {
     enum { SAMPLES = 8 };
     (void)prober;
-    (void)requests;
     FTH_TRY(probe(error));
     answers->items = __real_calloc(count, sizeof *answers->items);
     assert_non_null(answers->items);
@@ -61,10 +60,12 @@ enum fth_status __wrap_fth_ask(const struct fth_prober *prober, const struct fth
     for (size_t i = 0; i < count; i++) {
         struct fth_samples *samples = &answers->items[i];
         samples->clock_mhz = 1000;
-        samples->count = SAMPLES;
-        samples->cycles = __real_calloc(SAMPLES, sizeof *samples->cycles);
+        /* The probe of visits reads one sample per visit; the others take what there is. */
+        samples->count =
+            requests[i].family == FTH_FAMILY_VISIT ? fth_request_samples(&requests[i]) : SAMPLES;
+        samples->cycles = __real_calloc(samples->count, sizeof *samples->cycles);
         assert_non_null(samples->cycles);
-        for (uint32_t k = 0; k < SAMPLES; k++)
+        for (uint32_t k = 0; k < samples->count; k++)
             samples->cycles[k] = 1000 * ((uint32_t)i % 2 + 1) + k;
     }
     return FTH_OK;
