@@ -68,6 +68,14 @@ static enum fth_status exchange(const struct fth_bench_run *run, enum fth_copies
     return FTH_OK;
 }
 
+static double smallest(const struct fth_samples *samples)
+{
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < samples->count; i++)
+        least = samples->cycles[i] < least ? samples->cycles[i] : least;
+    return least;
+}
+
 /* Measures a dependent load from the shared memory of the block `target`. */
 static enum fth_status chase(const struct fth_bench_run *run, uint32_t cluster, uint32_t target,
                              double *cycles, struct fth_error *error)
@@ -84,11 +92,8 @@ static enum fth_status chase(const struct fth_bench_run *run, uint32_t cluster, 
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(&run->prober, requests, 2, &answers, error);
-    double best[2] = {INFINITY, INFINITY};
-    for (size_t i = 0; i < 2 && status == FTH_OK; i++)
-        for (size_t k = 0; k < answers.items[i].count; k++)
-            best[i] = fmin(best[i], answers.items[i].cycles[k]);
-    *cycles = (best[1] - best[0]) / CHAIN;
+    *cycles = status == FTH_OK ? (smallest(&answers.items[1]) - smallest(&answers.items[0])) / CHAIN
+                               : NAN;
     fth_answers_fini(&answers);
     return status;
 }
