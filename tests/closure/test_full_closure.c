@@ -8,9 +8,7 @@
  *
  * The output has a line for each figure that is not right, and a table of the results by figure. */
 #include "check.h"
-#include "device/device.h"
-#include "device/runner.h"
-#include "device/sim/sim.h"
+#include "described_device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -329,15 +327,12 @@ static void measure(uint64_t seed)
 {
     struct fth_buffer text = random_description(seed, noise);
     struct fth_gpu *truth = NULL, *found = NULL;
-    struct fth_device *device = NULL;
     struct fth_error error = NO_ERROR;
-    const struct fth_machine_ops *ops;
-    void *machine;
     const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.full = true, .only = NULL);
-    if (fth_gpu_read_text("random", text.data, text.size, NULL, &truth, &error) != FTH_OK ||
-        fth_sim_machine_create(truth, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:random", ops, machine, NULL, &device, &error) != FTH_OK ||
-        fth_discover(device, &options, &found, &error) != FTH_OK)
+    if (fth_gpu_read_text("random", text.data, text.size, NULL, &truth, &error) != FTH_OK)
+        fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, error.cause, text.data);
+    struct fth_device *device = open_described(truth);
+    if (fth_discover(device, &options, &found, &error) != FTH_OK)
         fail_msg("seed %llu: %s: %s\n%s", (unsigned long long)seed, error.argument, error.cause,
                  text.data);
     compare(seed, truth, found);

@@ -3,7 +3,7 @@
 #define FTH_TESTS_CODE_GPUS_H
 
 #include "check.h"
-#include "device/sim/sim.h"
+#include "described_device.h"
 
 struct cache {
     uint64_t size, line; /* in bytes; size 0: there is no such cache */
@@ -43,8 +43,6 @@ static inline void write_cache(struct fth_buffer *text, const char *name, const 
 static inline struct fth_device *open_gpu(const struct truth *truth)
 {
     struct fth_buffer text = {0};
-    struct fth_error error = NO_ERROR;
-    struct fth_gpu *gpu = NULL;
     fth_buffer_format(&text,
                       "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 3, "
                       "\"clock_mhz\": 1000, \"compute_capability\": \"%s\"}, \"noise\": {%s}, "
@@ -61,15 +59,7 @@ static inline struct fth_device *open_gpu(const struct truth *truth)
                       "\"l2\": {\"size_bytes\": 4194304, \"latency_cycles\": %.17g}, \"memory\": "
                       "{\"size_bytes\": 1073741824, \"latency_cycles\": 600}}}\n",
                       truth->l2_cycles > 0 ? truth->l2_cycles : 250);
-    if (fth_gpu_read_text("test.json", text.data, text.size, NULL, &gpu, &error) != FTH_OK)
-        fail_msg("%s\n%s", error.cause, text.data);
-    const struct fth_machine_ops *ops;
-    void *machine;
-    struct fth_device *device = NULL;
-    if (fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
-        fail_msg("%s\n%s", error.cause, text.data);
-    fth_gpu_destroy(gpu);
+    struct fth_device *device = open_simulated(text.data);
     fth_buffer_fini(&text);
     return device;
 }

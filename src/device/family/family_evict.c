@@ -250,8 +250,8 @@ enum {
 
 /* Memory that the family keeps from request to request. */
 struct evict_state {
-    uint64_t data, data_bytes; /* the array, filled with 0 */
-    uint64_t control;          /* ticket, samples and steps; 0: not allocated yet */
+    struct fth_zeroed data;    /* the array */
+    struct fth_zeroed control; /* ticket, samples and steps */
 };
 
 static enum fth_status open_state(struct fth_runner *runner, void **state, struct fth_error *error)
@@ -264,27 +264,9 @@ static enum fth_status open_state(struct fth_runner *runner, void **state, struc
 static void release_state(struct fth_runner *runner, void *opaque)
 {
     struct evict_state *state = opaque;
-    if (state->data)
-        runner->ops->free(runner->machine, state->data);
-    if (state->control)
-        runner->ops->free(runner->machine, state->control);
+    fth_zeroed_release(runner, &state->data);
+    fth_zeroed_release(runner, &state->control);
     free(state);
-}
-
-/* Ensures that the array has at least `bytes`. */
-static enum fth_status grow(struct fth_runner *runner, struct evict_state *state, uint64_t bytes,
-                            struct fth_error *error)
-{
-    if (!state->control)
-        FTH_TRY(fth_runner_alloc(runner, CONTROL_BYTES, &state->control, error));
-    if (state->data_bytes >= bytes)
-        return FTH_OK;
-    if (state->data)
-        runner->ops->free(runner->machine, state->data);
-    state->data = state->data_bytes = 0;
-    FTH_TRY(fth_runner_alloc(runner, bytes, &state->data, error));
-    state->data_bytes = bytes;
-    return runner->ops->fill(runner->machine, state->data, 0, bytes, error);
 }
 
 static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
@@ -324,14 +306,14 @@ static enum fth_status launch(const struct evict_run *run, const char *kernel,
     const struct fth_request *request = run->lowered->request;
     const struct fth_evict *evict = &request->evict;
     uint64_t arguments[COMMON_ARGUMENTS + MAX_FURTHER] = {
-        run->state->data,
+        run->state->data.address,
         evict->line_bytes,
         evict->lines - 1,
         evict->seed,
         run->runner->sms[request->sm == FTH_ANY_SM ? 0 : request->sm],
-        run->state->control,
+        run->state->control.address,
         evict->warm_bytes,
-        run->state->control + TICKET_BYTES};
+        run->state->control.address + TICKET_BYTES};
     for (size_t i = 0; i < count; i++)
         arguments[COMMON_ARGUMENTS + i] = further[i];
     struct fth_machine_launch launch = fth_lowered_launch(run->lowered);
@@ -369,7 +351,7 @@ static enum fth_status launch_script(const struct evict_run *run, struct fth_err
         steps[count++] = evict->numbers[evict->reads[i]];
     for (uint32_t i = 0; i < evict->time_count; i++)
         steps[count++] = evict->numbers[evict->times[i]];
-    const uint64_t address = run->state->control + STEPS_OFFSET;
+    const uint64_t address = run->state->control.address + STEPS_OFFSET;
     FTH_TRY(ops->upload(run->runner->machine, address, steps, count * sizeof *steps, error));
     const uint64_t further[] = {address,       evict->read_count, evict->time_count,
                                 evict->passes, evict->flush,      evict->pool};
@@ -385,13 +367,15 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     const bool search = evict->kind == FTH_EVICT_SEARCH;
     struct evict_state *state = slot->state;
     const struct evict_run run = {runner, slot, lowered, state};
-    FTH_TRY(grow(runner, state, (uint64_t)evict->lines * evict->line_bytes, error));
-    FTH_TRY(ops->fill(runner->machine, state->control, 0, STEPS_OFFSET, error));
+    FTH_TRY(fth_zeroed_grow(runner, &state->control, CONTROL_BYTES, error));
+    FTH_TRY(
+        fth_zeroed_grow(runner, &state->data, (uint64_t)evict->lines * evict->line_bytes, error));
+    FTH_TRY(ops->fill(runner->machine, state->control.address, 0, STEPS_OFFSET, error));
     FTH_TRY(search ? launch_search(&run, error) : launch_script(&run, error));
     FTH_TRY(ops->wait(runner->machine, lowered->time_limit_s, error));
     /* The first word of the results is not 0 if a block has executed the request. It is a sample of
      * a search, and precedes those of a script. */
-    const uint64_t results = state->control + TICKET_BYTES;
+    const uint64_t results = state->control.address + TICKET_BYTES;
     uint32_t done = 0;
     FTH_TRY(ops->download(runner->machine, &done, results, sizeof done, error));
     if (!done)

@@ -187,8 +187,8 @@ enum { TICKET_BYTES = 32 };
 
 /* Memory that the family keeps from request to request. */
 struct hint_state {
-    uint64_t data, data_bytes;       /* filled with 0 */
-    uint64_t control, control_bytes; /* ticket and samples */
+    struct fth_zeroed data;
+    struct fth_zeroed control; /* ticket and samples */
 };
 
 static enum fth_status open_state(struct fth_runner *runner, void **state, struct fth_error *error)
@@ -201,25 +201,9 @@ static enum fth_status open_state(struct fth_runner *runner, void **state, struc
 static void release_state(struct fth_runner *runner, void *opaque)
 {
     struct hint_state *state = opaque;
-    if (state->data)
-        runner->ops->free(runner->machine, state->data);
-    if (state->control)
-        runner->ops->free(runner->machine, state->control);
+    fth_zeroed_release(runner, &state->data);
+    fth_zeroed_release(runner, &state->control);
     free(state);
-}
-
-/* Ensures that the memory has at least `min_bytes`, and fills new memory with 0. */
-static enum fth_status grow(struct fth_runner *runner, uint64_t *address, uint64_t *bytes,
-                            uint64_t min_bytes, struct fth_error *error)
-{
-    if (*bytes >= min_bytes)
-        return FTH_OK;
-    if (*address)
-        runner->ops->free(runner->machine, *address);
-    *address = *bytes = 0;
-    FTH_TRY(fth_runner_alloc(runner, min_bytes, address, error));
-    *bytes = min_bytes;
-    return runner->ops->fill(runner->machine, *address, 0, min_bytes, error);
 }
 
 static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
@@ -247,8 +231,8 @@ static enum fth_status launch(struct fth_runner *runner, const struct fth_family
     const struct hint_state *state = slot->state;
     const bool fill = hint->kind == FTH_HINT_FILL;
     const uint64_t sm = runner->sms[request->sm == FTH_ANY_SM ? 0 : request->sm];
-    const uint64_t data = state->data + (uint64_t)hint->first * hint->stride_bytes;
-    const uint64_t ticket = state->control, samples = state->control + TICKET_BYTES;
+    const uint64_t data = state->data.address + (uint64_t)hint->first * hint->stride_bytes;
+    const uint64_t ticket = state->control.address, samples = state->control.address + TICKET_BYTES;
     const uint64_t through = hint->path == FTH_PATH_CA;
     const uint64_t fill_arguments[] = {data,
                                        hint->stride_bytes,
@@ -288,15 +272,15 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
                            : (uint64_t)hint->prior + hint->targets + hint->pressure);
     const uint64_t sample_bytes = lowered->sample_count * sizeof *cycles;
     const uint64_t control_bytes = TICKET_BYTES + sizeof *cycles + sample_bytes;
-    FTH_TRY(grow(runner, &state->data, &state->data_bytes, parts * hint->stride_bytes, error));
-    FTH_TRY(grow(runner, &state->control, &state->control_bytes, control_bytes, error));
-    FTH_TRY(ops->fill(runner->machine, state->control, 0, control_bytes, error));
+    FTH_TRY(fth_zeroed_grow(runner, &state->data, parts * hint->stride_bytes, error));
+    FTH_TRY(fth_zeroed_grow(runner, &state->control, control_bytes, error));
+    FTH_TRY(ops->fill(runner->machine, state->control.address, 0, control_bytes, error));
     if (lowered->request->cold)
         FTH_TRY(fth_runner_flush(runner, error));
     FTH_TRY(launch(runner, slot, lowered, error));
     FTH_TRY(ops->wait(runner->machine, lowered->time_limit_s, error));
     /* The first word of the results is not 0 if a block has executed the request. */
-    const uint64_t results = state->control + TICKET_BYTES;
+    const uint64_t results = state->control.address + TICKET_BYTES;
     uint32_t done = 0;
     FTH_TRY(ops->download(runner->machine, &done, results, sizeof done, error));
     if (!done)

@@ -89,8 +89,8 @@ enum { MEETING_BYTES = 32 };
 
 /* Memory that the family keeps from request to request. */
 struct pair_state {
-    uint64_t data, data_bytes;       /* the lines, filled with 0 */
-    uint64_t control, control_bytes; /* the counter and the samples */
+    struct fth_zeroed data;    /* the lines */
+    struct fth_zeroed control; /* the counter and the samples */
 };
 
 static enum fth_status open_state(struct fth_runner *runner, void **state, struct fth_error *error)
@@ -103,25 +103,9 @@ static enum fth_status open_state(struct fth_runner *runner, void **state, struc
 static void release_state(struct fth_runner *runner, void *opaque)
 {
     struct pair_state *state = opaque;
-    if (state->data)
-        runner->ops->free(runner->machine, state->data);
-    if (state->control)
-        runner->ops->free(runner->machine, state->control);
+    fth_zeroed_release(runner, &state->data);
+    fth_zeroed_release(runner, &state->control);
     free(state);
-}
-
-/* Ensures that the memory has at least `min_bytes`, and fills new memory with 0. */
-static enum fth_status grow(struct fth_runner *runner, uint64_t *address, uint64_t *bytes,
-                            uint64_t min_bytes, struct fth_error *error)
-{
-    if (*bytes >= min_bytes)
-        return FTH_OK;
-    if (*address)
-        runner->ops->free(runner->machine, *address);
-    *address = *bytes = 0;
-    FTH_TRY(fth_runner_alloc(runner, min_bytes, address, error));
-    *bytes = min_bytes;
-    return runner->ops->fill(runner->machine, *address, 0, min_bytes, error);
 }
 
 static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
@@ -147,12 +131,11 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     const struct fth_pair *pair = &lowered->request->pair;
     struct pair_state *state = slot->state;
     const uint64_t sample_bytes = lowered->sample_count * sizeof *cycles;
+    FTH_TRY(fth_zeroed_grow(runner, &state->data, pair->lines * pair->stride_bytes, error));
+    FTH_TRY(fth_zeroed_grow(runner, &state->control, MEETING_BYTES + sample_bytes, error));
     FTH_TRY(
-        grow(runner, &state->data, &state->data_bytes, pair->lines * pair->stride_bytes, error));
-    FTH_TRY(
-        grow(runner, &state->control, &state->control_bytes, MEETING_BYTES + sample_bytes, error));
-    FTH_TRY(ops->fill(runner->machine, state->control, 0, MEETING_BYTES + sample_bytes, error));
-    const uint64_t arguments[] = {state->data,
+        ops->fill(runner->machine, state->control.address, 0, MEETING_BYTES + sample_bytes, error));
+    const uint64_t arguments[] = {state->data.address,
                                   pair->stride_bytes,
                                   pair->lines,
                                   runner->sms[pair->first],
@@ -160,8 +143,8 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
                                   pair->lag_cycles,
                                   pair->bytes,
                                   pair->offset_bytes,
-                                  runner->facts.concurrent ? state->control : 0,
-                                  state->control + MEETING_BYTES};
+                                  runner->facts.concurrent ? state->control.address : 0,
+                                  state->control.address + MEETING_BYTES};
     struct fth_machine_launch launch = fth_lowered_launch(lowered);
     launch.module = slot->module;
     launch.kernel = "pair";
@@ -169,8 +152,8 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     launch.argument_bytes = sizeof arguments;
     FTH_TRY(ops->launch(runner->machine, &launch, error));
     FTH_TRY(ops->wait(runner->machine, lowered->time_limit_s, error));
-    return ops->download(runner->machine, cycles, state->control + MEETING_BYTES, sample_bytes,
-                         error);
+    return ops->download(runner->machine, cycles, state->control.address + MEETING_BYTES,
+                         sample_bytes, error);
 }
 
 const struct fth_family_ops fth_family_pair = {

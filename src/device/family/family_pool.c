@@ -1,4 +1,4 @@
-/* Grows, divides and frees the memory for arrays; see family_pool.h. */
+/* Grows, divides and frees the memory of families; see family_pool.h. */
 #include "device/runner.h"
 
 /* Between two uses of the same piece, a cold experiment accesses this many times the size of the
@@ -58,4 +58,22 @@ void fth_pool_release(struct fth_runner *runner, struct fth_pool *pool)
 uint64_t fth_pool_cold_bytes(const struct fth_runner *runner, uint64_t piece)
 {
     return 2 * piece + (cold_l2_sizes + 1) * fth_runner_l2_bytes(runner);
+}
+
+enum fth_status fth_zeroed_grow(struct fth_runner *runner, struct fth_zeroed *memory,
+                                uint64_t min_bytes, struct fth_error *error)
+{
+    if (memory->bytes >= min_bytes)
+        return FTH_OK;
+    fth_zeroed_release(runner, memory);
+    FTH_TRY(fth_runner_alloc(runner, min_bytes, &memory->address, error));
+    memory->bytes = min_bytes;
+    return runner->ops->fill(runner->machine, memory->address, 0, min_bytes, error);
+}
+
+void fth_zeroed_release(struct fth_runner *runner, struct fth_zeroed *memory)
+{
+    if (memory->address)
+        runner->ops->free(runner->machine, memory->address);
+    *memory = (struct fth_zeroed){0};
 }

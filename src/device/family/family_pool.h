@@ -1,6 +1,8 @@
-/* GPU memory for the arrays of streams, sweeps and transfers. A pool only grows. Experiments whose
- * data must not be in the L2 use one piece of the pool after the other and start over at its end,
- * so that each takes the piece that was used least recently. */
+/* GPU memory that families keep from request to request. It only grows.
+ *
+ * Streams, sweeps and transfers have their arrays in a pool. Experiments whose data must not be in
+ * the L2 use one piece of the pool after the other and start over at its end, so that each takes
+ * the piece that was used least recently. Other families have memory that is filled with 0. */
 #ifndef FTH_FAMILY_POOL_H
 #define FTH_FAMILY_POOL_H
 
@@ -26,5 +28,15 @@ uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes);
 void fth_pool_release(struct fth_runner *runner, struct fth_pool *pool);
 /* The size of a pool in which each new piece of `piece` bytes is no longer in the L2. */
 uint64_t fth_pool_cold_bytes(const struct fth_runner *runner, uint64_t piece);
+
+/* Memory that is filled with 0 when it is allocated. All members are 0 at the start. */
+struct fth_zeroed {
+    uint64_t address, bytes;
+};
+/* Ensures that the memory has at least `min_bytes`. If it has to grow, its contents become 0. */
+FTH_MUST_USE enum fth_status fth_zeroed_grow(struct fth_runner *runner, struct fth_zeroed *memory,
+                                             uint64_t min_bytes, struct fth_error *error);
+/* Frees the memory, if there is any. */
+void fth_zeroed_release(struct fth_runner *runner, struct fth_zeroed *memory);
 
 #endif

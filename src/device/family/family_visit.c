@@ -181,8 +181,8 @@ struct visit_record {
 /* What the family keeps from request to request. */
 struct visit_state {
     struct fth_machine_module *modules[FTH_VISIT_OPERATIONS]; /* NULL: not loaded yet */
-    uint64_t data, data_bytes;       /* words in the GPU's memory, which are 0 */
-    uint64_t records, records_bytes; /* the ticket and the records of all visits */
+    struct fth_zeroed data;                                   /* words in the GPU's memory */
+    struct fth_zeroed records; /* the ticket and the records of all visits */
 };
 
 static enum fth_status open_state(struct fth_runner *runner, void **state, struct fth_error *error)
@@ -198,10 +198,8 @@ static void release_state(struct fth_runner *runner, void *opaque)
     for (size_t i = 0; i < FTH_COUNT(state->modules); i++)
         if (state->modules[i])
             runner->ops->unload(runner->machine, state->modules[i]);
-    if (state->data)
-        runner->ops->free(runner->machine, state->data);
-    if (state->records)
-        runner->ops->free(runner->machine, state->records);
+    fth_zeroed_release(runner, &state->data);
+    fth_zeroed_release(runner, &state->records);
     free(state);
 }
 
@@ -216,20 +214,6 @@ static enum fth_status load(struct fth_runner *runner, enum fth_visit_operation 
         status = runner->ops->load(runner->machine, "visit", ptx.data, ptx.size, module, error);
     fth_buffer_fini(&ptx);
     return status;
-}
-
-/* Ensures that an allocation has at least `bytes`; a new one is filled with 0. */
-static enum fth_status grow(struct fth_runner *runner, uint64_t *address, uint64_t *has,
-                            uint64_t bytes, struct fth_error *error)
-{
-    if (*has >= bytes)
-        return FTH_OK;
-    if (*address)
-        runner->ops->free(runner->machine, *address);
-    *address = *has = 0;
-    FTH_TRY(fth_runner_alloc(runner, bytes, address, error));
-    *has = bytes;
-    return runner->ops->fill(runner->machine, *address, 0, bytes, error);
 }
 
 static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
@@ -266,9 +250,9 @@ static enum fth_status launch(struct fth_runner *runner, const struct visit_stat
                                   visit->count,
                                   step_of(visit) % visit->count,
                                   visit->passes,
-                                  state->records + TICKET_BYTES,
+                                  state->records.address + TICKET_BYTES,
                                   runner->sms[request->sm == FTH_ANY_SM ? 0 : request->sm],
-                                  state->records};
+                                  state->records.address};
     struct fth_machine_launch launch = fth_lowered_launch(lowered);
     launch.module = state->modules[visit->operation];
     launch.kernel = "visit";
@@ -288,8 +272,9 @@ static enum fth_status collect(struct fth_runner *runner, const struct visit_sta
     struct visit_record *records = calloc((size_t)count, sizeof *records);
     if (!records)
         return fth_no_memory(error, "run experiments", NULL);
-    enum fth_status status = runner->ops->download(
-        runner->machine, records, state->records + TICKET_BYTES, count * sizeof *records, error);
+    enum fth_status status =
+        runner->ops->download(runner->machine, records, state->records.address + TICKET_BYTES,
+                              count * sizeof *records, error);
     if (status == FTH_OK && records[count - 1].cycles == 0)
         status = fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
                           "no block of the launch was executed by the SM");
@@ -312,14 +297,14 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     const uint64_t record_bytes = TICKET_BYTES + visits_of(visit) * sizeof(struct visit_record);
     struct fth_host_memory host = {0};
     FTH_TRY(load(runner, visit->operation, &state->modules[visit->operation], error));
-    FTH_TRY(grow(runner, &state->records, &state->records_bytes, record_bytes, error));
-    FTH_TRY(runner->ops->fill(runner->machine, state->records, 0, record_bytes, error));
+    FTH_TRY(fth_zeroed_grow(runner, &state->records, record_bytes, error));
+    FTH_TRY(runner->ops->fill(runner->machine, state->records.address, 0, record_bytes, error));
     const bool on_device = visit->residence == FTH_RESIDES_DEVICE;
-    FTH_TRY(on_device ? grow(runner, &state->data, &state->data_bytes, bytes, error)
+    FTH_TRY(on_device ? fth_zeroed_grow(runner, &state->data, bytes, error)
                       : fth_host_memory_alloc(runner, visit->residence, visit->prefetched, bytes,
                                               &host, error));
     enum fth_status status =
-        launch(runner, state, lowered, on_device ? state->data : host.address, error);
+        launch(runner, state, lowered, on_device ? state->data.address : host.address, error);
     if (status == FTH_OK)
         status = collect(runner, state, visit, samples, error);
     if (!on_device)

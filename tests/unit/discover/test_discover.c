@@ -1,7 +1,7 @@
 /* Tests of discover/ that concern no single probe: how values are written, the table of stages, the
  * selection of elements and interruption. */
 #include "check.h"
-#include "device/sim/sim.h"
+#include "described_device.h"
 #include "discover/discover.h"
 
 #include <math.h>
@@ -17,11 +17,6 @@
 static struct fth_device *open_device(const char *tlbs, const char *noise)
 {
     char text[2048];
-    struct fth_error error = NO_ERROR;
-    struct fth_gpu *description = NULL;
-    const struct fth_machine_ops *ops = NULL;
-    struct fth_device *device = NULL;
-    void *machine = NULL;
     snprintf(text, sizeof text,
              "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 4, "
              "\"clock_mhz\": 1000}, \"noise\": {%s}, \"elements\": {"
@@ -30,12 +25,7 @@ static struct fth_device *open_device(const char *tlbs, const char *noise)
              "\"l2\": {\"size_bytes\": 8388608, \"line_bytes\": 128, \"latency_cycles\": 250}, "
              "\"memory\": {\"size_bytes\": 4294967296, \"latency_cycles\": 600}%s}}",
              noise, tlbs);
-    if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &description, &error) != FTH_OK ||
-        fth_sim_machine_create(description, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
-        fail_msg("%s: %s", error.cause, text);
-    fth_gpu_destroy(description);
-    return device;
+    return open_simulated(text);
 }
 
 /* ---- note.c ---- */

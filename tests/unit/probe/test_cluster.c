@@ -3,8 +3,8 @@
  * truth, directly and through the stand-in for NVIDIA's driver (tests/standin), which the loader
  * finds through LD_LIBRARY_PATH. test_cluster_ptx.c tests clusters in the PTX engine. */
 #include "check.h"
+#include "described_device.h"
 #include "device/cuda/cuda.h"
-#include "device/sim/sim.h"
 #include "probe/rate/probe_rate.h"
 
 #include <math.h>
@@ -107,13 +107,7 @@ static struct fth_gpu *read_gpu(const char *device, const char *cluster, const c
 static struct fth_device *open_gpu(const char *device, const char *cluster, const char *noise)
 {
     struct fth_gpu *gpu = read_gpu(device, cluster, noise);
-    const struct fth_machine_ops *ops;
-    void *machine;
-    struct fth_device *opened = NULL;
-    struct fth_error error = NO_ERROR;
-    if (fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:test", ops, machine, NULL, &opened, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
+    struct fth_device *opened = open_described(gpu);
     fth_gpu_destroy(gpu);
     return opened;
 }

@@ -2,7 +2,7 @@
  * instruction caches (probe/structure/code_ways.c). The probe measures simulated GPUs; the truth is
  * the description that each GPU was created from. */
 #include "check.h"
-#include "device/sim/sim.h"
+#include "described_device.h"
 #include "noise.h"
 #include "probe/structure/probe_structure.h"
 #include "requests.h"
@@ -25,8 +25,6 @@ static struct fth_device *open_gpu(const struct truth *truth)
 {
     static const char *const names[] = {"instruction_l0", "instruction_l1", "instruction_l15"};
     struct fth_buffer text = {0};
-    struct fth_error error = NO_ERROR;
-    struct fth_gpu *gpu = NULL;
     fth_buffer_format(&text,
                       "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 3, "
                       "\"clock_mhz\": 1000, \"compute_capability\": \"7.0\"}, \"noise\": {%s}, "
@@ -46,15 +44,7 @@ static struct fth_device *open_gpu(const struct truth *truth)
     }
     fth_buffer_text(&text, "\"l2\": {\"size_bytes\": 4194304, \"latency_cycles\": 250}, \"memory\":"
                            " {\"size_bytes\": 1073741824, \"latency_cycles\": 600}}}\n");
-    if (fth_gpu_read_text("test.json", text.data, text.size, NULL, &gpu, &error) != FTH_OK)
-        fail_msg("%s\n%s", error.cause, text.data);
-    const struct fth_machine_ops *ops;
-    void *machine;
-    struct fth_device *device = NULL;
-    if (fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
-        fail_msg("%s\n%s", error.cause, text.data);
-    fth_gpu_destroy(gpu);
+    struct fth_device *device = open_simulated(text.data);
     fth_buffer_fini(&text);
     return device;
 }

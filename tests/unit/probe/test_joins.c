@@ -3,8 +3,8 @@
  * GPUs, whose descriptions are the truth, directly and through the stand-in for NVIDIA's driver
  * (tests/standin), which the loader finds through LD_LIBRARY_PATH. */
 #include "check.h"
+#include "described_device.h"
 #include "device/family/family.h"
-#include "device/sim/sim.h"
 #include "probe/l2/probe_l2.h"
 
 #include <math.h>
@@ -107,17 +107,7 @@ static struct fth_device *open_gpu(const struct truth *truth, bool joins)
              "\"sector_bytes\": 32, \"latency_cycles\": %u%s}, \"memory\": {\"size_bytes\": "
              "1073741824, \"latency_cycles\": %u}}}",
              truth->sms, truth->noise, truth->latency, figures, truth->latency + 300);
-    struct fth_gpu *gpu = NULL;
-    struct fth_error error = NO_ERROR;
-    const struct fth_machine_ops *ops;
-    void *machine;
-    struct fth_device *device = NULL;
-    if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &gpu, &error) != FTH_OK ||
-        fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
-        fail_msg("%s: %s", error.cause, text);
-    fth_gpu_destroy(gpu);
-    return device;
+    return open_simulated(text);
 }
 
 /* A read that is joined returns with the first one; one after the window, of another sector or of

@@ -4,8 +4,8 @@
  * requests also run on the stand-in for NVIDIA's driver (tests/standin), which the loader finds
  * through LD_LIBRARY_PATH. */
 #include "check.h"
+#include "described_device.h"
 #include "device/family/family.h"
-#include "device/sim/sim.h"
 #include "probe/l2/probe_l2.h"
 
 #include <math.h>
@@ -294,13 +294,7 @@ static struct fth_gpu *make_gpu(const struct truth *truth, bool slices)
 static struct fth_device *open_gpu(const struct truth *truth, bool slices)
 {
     struct fth_gpu *gpu = make_gpu(truth, slices);
-    struct fth_error error = NO_ERROR;
-    const struct fth_machine_ops *ops;
-    void *machine;
-    struct fth_device *device = NULL;
-    if (fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
+    struct fth_device *device = open_described(gpu);
     fth_gpu_destroy(gpu);
     return device;
 }

@@ -2,7 +2,7 @@
  * requests (device/family/family_place.c) to the probes (probe/place/). Simulated GPUs with random
  * GPCs are measured; the result must be the description. */
 #include "check.h"
-#include "device/sim/sim.h"
+#include "described_device.h"
 #include "probe/place/probe_place.h"
 
 #include <stdio.h>
@@ -97,21 +97,6 @@ static void write_truth(struct fth_buffer *text, const struct truth *truth)
     fth_buffer_text(text, "}, \"elements\": {\"cluster_shared\": {\"scope\": \"gpc\"}}}");
 }
 
-static struct fth_device *open_gpu(const char *text)
-{
-    const struct fth_machine_ops *ops;
-    void *machine;
-    struct fth_gpu *gpu = NULL;
-    struct fth_device *opened = NULL;
-    struct fth_error error = NO_ERROR;
-    if (fth_gpu_read_text("test", text, strlen(text), NULL, &gpu, &error) != FTH_OK ||
-        fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_runner_device("sim:test", ops, machine, NULL, &opened, &error) != FTH_OK)
-        fail_msg("%s: %s", text, error.cause);
-    fth_gpu_destroy(gpu);
-    return opened;
-}
-
 /* ---- comparison ---- */
 
 /* Whether two lists divide the SMs into the same groups. */
@@ -167,7 +152,7 @@ static void check_gpu(unsigned number, const struct truth *truth)
     struct fth_refill_found refill;
     struct fth_error error = NO_ERROR;
     write_truth(&text, truth);
-    const struct fth_prober prober = {.device = open_gpu(text.data), .sms = truth->map.sms};
+    const struct fth_prober prober = {.device = open_simulated(text.data), .sms = truth->map.sms};
     if (fth_probe_sm_groups(&prober, &groups, &error) != FTH_OK ||
         fth_probe_block_order(&prober, &groups, &order, &error) != FTH_OK ||
         fth_probe_block_refill(&prober, 49152, &refill, &error) != FTH_OK)
@@ -217,8 +202,8 @@ static void gpus_without_clusters_show_the_order_only(void **state)
 {
     (void)state;
     const struct fth_prober prober = {
-        .device = open_gpu("{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", "
-                           "\"sms\": 6, \"compute_capability\": \"8.0\"}, \"elements\": {}}"),
+        .device = open_simulated("{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", "
+                                 "\"sms\": 6, \"compute_capability\": \"8.0\"}, \"elements\": {}}"),
         .sms = 6};
     struct fth_sm_groups groups;
     struct fth_order_found order;
@@ -235,9 +220,9 @@ static void gpus_without_clusters_show_the_order_only(void **state)
 static void requests_give_sms_and_starts(void **state)
 {
     (void)state;
-    struct fth_device *device =
-        open_gpu("{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 3, "
-                 "\"clock_mhz\": 1000}, \"elements\": {}}");
+    struct fth_device *device = open_simulated(
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 3, "
+        "\"clock_mhz\": 1000}, \"elements\": {}}");
     struct fth_request request = fth_request_make(-1);
     struct fth_samples samples = {0};
     request.family = FTH_FAMILY_PLACE;
