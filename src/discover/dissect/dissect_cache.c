@@ -521,16 +521,26 @@ enum fth_status fth_dissect_cache(struct fth_discovery *discovery,
 /* ---- L2 ---- */
 
 /* Writes the structure of the L2 and the line that its search has found, if the line was not known
- * before. */
+ * before. If it was, and is another one, the structure is wrong: it is forgotten. */
 static enum fth_status note_l2_structure(const struct dissection *dissection,
-                                         const struct fth_structure *structure,
-                                         struct fth_error *error)
+                                         struct fth_structure *structure, struct fth_error *error)
 {
+    const double known = fth_gpu_number(gpu_of(dissection), "l2", "line_bytes", NAN);
+    if (!isnan(known) && known != (double)dissection->plan.line_bytes) {
+        char reason[160];
+        snprintf(
+            reason, sizeof reason,
+            "evictions from a full set show lines of %llu bytes, but others show lines of %.0f "
+            "bytes",
+            (unsigned long long)dissection->plan.line_bytes, known);
+        structure->ways = 0;
+        return structure_unknown(dissection, reason, error);
+    }
     struct fth_note line = structure_note(dissection, structure, "line_bytes");
     line.number = (double)dissection->plan.line_bytes;
     line.method = "fill a set, then load a word at some distance from a further line of that set; "
                   "the smallest distance at which no line is evicted";
-    if (isnan(fth_gpu_number(gpu_of(dissection), "l2", "line_bytes", NAN)))
+    if (isnan(known))
         FTH_TRY(fth_note(gpu_of(dissection), &line, error));
     return note_structure(dissection, structure, error);
 }
