@@ -151,6 +151,7 @@ static void add_effects(struct fth_buffer *text, const struct effects *effects)
 
 /* What is drawn in addition to the structure of L1 and L2. */
 struct extras {
+    bool sliced;         /* the L2 has slices */
     bool hinted;         /* the description says what loads with hints do */
     uint64_t fill_bytes; /* of the L2 */
     struct effects l1, l2;
@@ -263,7 +264,7 @@ static void add_l2(struct fth_rng *rng, struct fth_rng *more, struct fth_buffer 
         add_list(text, "partition_by_sm", layout->partition, layout->sms);
     }
     add_joins(rng, text, layout);
-    if (fth_rng_below(more, 2))
+    if (extras->sliced)
         add_slices(more, text, layout, two_partitions ? mask : 0, latency);
     add_number(text, "fill_bytes", extras->fill_bytes);
     if (extras->hinted)
@@ -384,7 +385,8 @@ static void add_tlbs(struct fth_rng *rng, struct fth_buffer *text)
 static struct extras draw_extras(struct fth_rng *rng)
 {
     static const char *const addressings[] = {"virtual", "physical"};
-    struct extras extras = {.hinted = fth_rng_below(rng, 2),
+    struct extras extras = {.sliced = fth_rng_below(rng, 4) > 0,
+                            .hinted = fth_rng_below(rng, 2),
                             .fill_bytes = (uint64_t)SECTOR_BYTES << fth_rng_below(rng, 3)};
     draw_effects(rng, extras.fill_bytes, &extras.l1, &extras.l2);
     const char *const addressing = one_of(rng, addressings, FTH_COUNT(addressings));
@@ -409,14 +411,18 @@ struct fth_buffer full_description(uint64_t seed, bool noisy, bool disturbed)
     fth_rng_init(&more, ~seed); /* independent of the placement and the structures of L1 and L2 */
     const bool two_partitions = fth_rng_below(&rng, 2);
     const struct layout layout = random_layout(&rng, two_partitions);
-    const struct extras extras = draw_extras(&more);
+    struct extras extras = draw_extras(&more);
     fth_buffer_format(&text,
                       "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Random\", \"sms\": "
                       "%zu, \"clock_mhz\": 1500, \"compute_capability\": \"9.0\"",
                       layout.sms);
     add_list(&text, "gpc_by_sm", layout.gpc, layout.sms);
     add_list(&text, "tpc_by_sm", layout.tpc, layout.sms);
-    add_text(&text, "block_order", one_of(&rng, orders, FTH_COUNT(orders)));
+    const char *const order = one_of(&rng, orders, FTH_COUNT(orders));
+    add_text(&text, "block_order", order);
+    /* A simulated GPU executes one block after the other. Reads are only delayed by those of blocks
+     * before, so that the last SM, which times them, must have the last block. */
+    extras.sliced = extras.sliced && strcmp(order, "sm") == 0;
     add_text(&text, "block_refill", one_of(&rng, refills, FTH_COUNT(refills)));
     fth_buffer_format(&text, "}, \"noise\": {\"seed\": %llu%s%s}, \"elements\": {",
                       (unsigned long long)seed,

@@ -139,17 +139,23 @@ static enum fth_status dissect_hints(struct fth_discovery *discovery, const stru
 /* The smallest sector that is measured, in bytes: that of all GPUs with sectors. */
 static const double min_sector_bytes = 32;
 
+/* Returns the distance of the words to be timed. If the sector is not known, it is the smallest
+ * one: a word in each part of a line that can be filled alone. */
+static double find_sector(const struct fth_gpu *gpu, const char *element)
+{
+    return fmax(fth_gpu_number(gpu, element, "sector_bytes", min_sector_bytes), min_sector_bytes);
+}
+
 enum fth_status fth_dissect_l1_hints(struct fth_discovery *discovery, struct fth_error *error)
 {
     const struct fth_gpu *gpu = discovery->gpu;
     const double line = fth_gpu_number(gpu, "l1", "line_bytes", NAN);
-    const struct hinted cache = {
-        .element = "l1",
-        .path = FTH_PATH_CA,
-        .carveout_percent = 0,
-        .line_bytes = line,
-        .sector_bytes = fmax(fth_gpu_number(gpu, "l1", "sector_bytes", line), min_sector_bytes),
-        .lines = fth_gpu_number(gpu, "l1", "size_bytes", NAN) / line};
+    const struct hinted cache = {.element = "l1",
+                                 .path = FTH_PATH_CA,
+                                 .carveout_percent = 0,
+                                 .line_bytes = line,
+                                 .sector_bytes = find_sector(gpu, "l1"),
+                                 .lines = fth_gpu_number(gpu, "l1", "size_bytes", NAN) / line};
     return dissect_hints(discovery, &cache, error);
 }
 
@@ -158,14 +164,13 @@ enum fth_status fth_dissect_l2_hints(struct fth_discovery *discovery, struct fth
     const struct fth_gpu *gpu = discovery->gpu;
     const struct fth_l2_map_plan *map = &discovery->l2_map;
     const double line = fth_gpu_number(gpu, "l2", "line_bytes", NAN);
-    const struct hinted cache = {
-        .element = "l2",
-        .path = FTH_PATH_CG,
-        .carveout_percent = -1,
-        .line_bytes = line,
-        .sector_bytes = fmax(fth_gpu_number(gpu, "l2", "sector_bytes", line), min_sector_bytes),
-        .lines = fth_gpu_number(gpu, "l2", "size_bytes", NAN) / line,
-        .start_bytes = UINT64_C(2) * REGION_BYTES,
-        .threshold_cycles = map->size_bytes ? map->memory_threshold : 0};
+    const struct hinted cache = {.element = "l2",
+                                 .path = FTH_PATH_CG,
+                                 .carveout_percent = -1,
+                                 .line_bytes = line,
+                                 .sector_bytes = find_sector(gpu, "l2"),
+                                 .lines = fth_gpu_number(gpu, "l2", "size_bytes", NAN) / line,
+                                 .start_bytes = UINT64_C(2) * REGION_BYTES,
+                                 .threshold_cycles = map->size_bytes ? map->memory_threshold : 0};
     return dissect_hints(discovery, &cache, error);
 }
