@@ -306,7 +306,7 @@ static void add_storage(struct fth_buffer *text, const char *name, struct storag
 static const char *draw_policy(struct fth_rng *rng, uint64_t ways)
 {
     static const char *const policies[] = {"lru", "fifo", "plru"};
-    return one_of(rng, policies, ways & (ways - 1) ? 2 : 3);
+    return one_of(rng, policies, ways < 4 || ways & (ways - 1) ? 2 : 3);
 }
 
 /* Adds one or two instruction caches and two constant caches. A single instruction cache is called

@@ -336,6 +336,7 @@ struct fth_tlb_sets {
      * keeps it in this level or in an inner one. In the latter case `pages` does not count it. */
     struct fth_tlb_miss_point *miss_curve;
     size_t miss_curve_count;
+    struct fth_evidence curve_evidence; /* passes that agree on which pages miss */
     /* Single loads of the first walk with misses over more pages than there are entries; count 0:
      * none. `missed` tells for each load whether it missed. */
     struct {
@@ -408,6 +409,7 @@ struct fth_spectrum_plan {
     uint64_t first_entries;  /* of the first TLB */
     uint64_t second_entries; /* of the second TLB; 0: there is none, or it cannot be filled */
     bool two_homes; /* half of the lines come from far memory: report the latency of near memory */
+    double far_extra_cycles; /* with two homes: by which far memory is slower than near memory */
     uint64_t cached_lines; /* lines that the cache certainly holds; 0: more than there are pages */
     uint64_t max_bytes;
 };
@@ -419,8 +421,17 @@ struct fth_spectrum {
         enum fth_presence presence;
         struct fth_figure cycles; /* of one timed hop, including the overhead of the clock */
     } patterns[FTH_PATTERNS];
-    uint64_t page_table_bytes; /* address range of one page table; 0: P6 was not found */
-    uint64_t stride_bytes;     /* of the chain, without the 256 bytes that are added to it */
+    struct fth_evidence evidence; /* repeats that have the same patterns */
+    double
+        cycles_confidence; /* that the repeats agree on the cycles of all patterns; NAN: unknown */
+    bool is_virtual;       /* a hit takes no longer if the first TLB does not have its page */
+    struct fth_evidence addressing_evidence; /* of is_virtual */
+    struct fth_figure tlb_miss; /* cycles of P2 minus those of P1; interval: of all repeats */
+    uint64_t page_table_bytes;  /* address range of one page table; 0: P6 was not found */
+    struct fth_evidence table_evidence; /* of page_table_bytes */
+    struct fth_figure
+        table_switch;      /* cycles of P6 minus those of P5; interval: 90 % of the loads */
+    uint64_t stride_bytes; /* of the chain, without the 256 bytes that are added to it */
     size_t samples;
 };
 /* Measures the latency of each pattern. FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or
