@@ -337,7 +337,7 @@ static void add_code_and_constants(struct fth_rng *rng, struct fth_buffer *text)
         tenths = tenths * between(rng, 20, 30) / 10;
     }
     const struct storage first = {
-        .sets = UINT64_C(1) << between(rng, 1, 3), .ways = between(rng, 2, 4), .line_bytes = 64};
+        .sets = UINT64_C(1) << between(rng, 2, 3), .ways = between(rng, 2, 4), .line_bytes = 64};
     add_storage(text, "constant_l1", first);
     add_text(text, "policy", draw_policy(rng, first.ways));
     add_number(text, "latency_cycles", between(rng, 12, 30));

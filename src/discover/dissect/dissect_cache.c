@@ -340,6 +340,8 @@ static enum fth_status note_choices(const struct dissection *dissection,
     const char *names[FTH_CHOICE_POLICIES];
     double bits[FTH_CHOICE_POLICIES];
     const size_t count = fth_choices_compare(choices, judged);
+    struct fth_evidence evidence;
+    FTH_TRY(fth_choices_resample(choices, &evidence, error));
     for (size_t i = 0; i < count; i++) {
         names[i] = judged[i].name;
         bits[i] = round(judged[i].bits * 100) / 100;
@@ -349,13 +351,18 @@ static enum fth_status note_choices(const struct dissection *dissection,
                                         .attribute = "policy_candidates",
                                         .texts = names,
                                         .count = count,
-                                        .method = method},
+                                        .evidence = &evidence,
+                                        .samples = choices->replaced,
+                                        .method = method,
+                                        .note = "the resamples agree if the same policy needs the "
+                                                "fewest bits"},
                      error));
     FTH_TRY(fth_note(gpu_of(dissection),
                      &(struct fth_note){.element = dissection->element,
                                         .attribute = "policy_bits",
                                         .numbers = bits,
                                         .count = count,
+                                        .evidence = &evidence,
                                         .samples = choices->replaced,
                                         .method = method},
                      error));

@@ -154,10 +154,12 @@ FTH_MUST_USE enum fth_status fth_probe_traffic(const struct fth_prober *prober,
 
 /* What the first accesses to managed memory show. */
 struct fth_faults {
-    size_t count;        /* accesses that were faults */
-    double fault_ns;     /* median time of a fault */
-    uint64_t page_bytes; /* smallest distance between two faults */
-    double after_ns;     /* median time of an access in the second pass */
+    size_t count;                      /* accesses that were faults */
+    double fault_ns;                   /* median time of a fault */
+    double low_ns, high_ns;            /* 5th and 95th percentile */
+    uint64_t page_bytes;               /* smallest distance between two faults */
+    struct fth_evidence page_evidence; /* distances that are multiples of it */
+    double after_ns;                   /* median time of an access in the second pass */
     size_t samples;
 };
 /* Touches `bytes` of managed memory in steps of `step_bytes`, in order, twice. FTH_INCONCLUSIVE: no
@@ -202,9 +204,14 @@ FTH_MUST_USE enum fth_status fth_probe_operate(const struct fth_prober *prober,
 /* The banks of shared memory. */
 struct fth_banks {
     unsigned banks;
-    unsigned bank_bytes;    /* 0: not found */
-    double first_cycles;    /* latency of a load without conflict */
-    double conflict_cycles; /* added by every further word of the same bank */
+    unsigned bank_bytes;          /* 0: not found */
+    double first_cycles;          /* latency of a load without conflict */
+    double first_low, first_high; /* minimum and maximum of its samples */
+    double conflict_cycles;       /* added by every further word of the same bank */
+    double conflict_low,
+        conflict_high;            /* minimum and maximum if any one of the strides is left out */
+    struct fth_evidence evidence; /* fits without one stride that have the same banks */
+    struct fth_evidence width_evidence; /* the same for their width */
     size_t samples;
 };
 /* Finds the banks. FTH_INCONCLUSIVE if the latency of a load does not rise with the stride between
