@@ -183,12 +183,14 @@ static void add_l1(struct fth_rng *rng, struct fth_buffer *text, const struct ex
     fth_buffer_text(text, "}, ");
 }
 
-static void add_joins(struct fth_rng *rng, struct fth_buffer *text, const struct layout *layout)
+/* An L2 with slices has no joins: a simulated GPU joins the reads that would delay others. */
+static void add_joins(struct fth_rng *rng, struct fth_buffer *text, const struct layout *layout,
+                      bool sliced)
 {
     static const char *const extents[] = {"sectors", "line"};
     const uint64_t window = between(rng, 60, 140);
     const char *const extent = one_of(rng, extents, FTH_COUNT(extents));
-    if (fth_rng_below(rng, 4) == 0)
+    if (fth_rng_below(rng, 4) == 0 || sliced)
         return;
     add_list(text, "join_group_by_sm", layout->group, layout->sms);
     add_number(text, "join_window_cycles", window);
@@ -263,7 +265,7 @@ static void add_l2(struct fth_rng *rng, struct fth_rng *more, struct fth_buffer 
         add_number(text, "home_mask", mask);
         add_list(text, "partition_by_sm", layout->partition, layout->sms);
     }
-    add_joins(rng, text, layout);
+    add_joins(rng, text, layout, extras->sliced);
     if (extras->sliced)
         add_slices(more, text, layout, two_partitions ? mask : 0, latency);
     add_number(text, "fill_bytes", extras->fill_bytes);

@@ -25,18 +25,18 @@
  *   EQUAL      the same value
  *   GROUPS     the same groups of SMs, with any numbers
  *   TIME       a time that the probe brackets, within TIME_TOLERANCE_CYCLES
- *   CYCLES     a latency, within max_latency_error or the interval of the figure
+ *   CYCLES     a latency, within the maximum error or the interval of the figure
  *   VARIANTS   the value of each variant of a load that was found (access_variants)
  *   PARITIES   masks of address bits with the same linear hull, up to the home of a line
- *   LATENCIES  for each SM, the sorted latencies of the slices, within max_latency_error
+ *   LATENCIES  for each SM, the sorted latencies of the slices, within the maximum error
  */
 enum comparison { EQUAL, GROUPS, TIME, CYCLES, VARIANTS, PARITIES, LATENCIES };
 /* Maximum error of a time that is bracketed by measurements at several lags: the distance of two
  * lags of the probe (src/probe/l2/l2_joins.c), and the cycles between issue and join. */
 enum { TIME_TOLERANCE_CYCLES = 24 };
-/* Maximum error of a latency, in cycles: noise of up to 2 cycles per load, of which the median is
- * taken. */
-static const double max_latency_error = 1;
+/* Maximum error of a latency: this many cycles or this fraction, whichever is larger, as for a
+ * figure that test_closure counts as close. */
+static const double max_error_cycles = 1, max_error_fraction = 0.01;
 
 enum result { RIGHT, UNKNOWN, DOUBTED, WRONG, RESULTS };
 
@@ -169,6 +169,11 @@ static bool same_parities(const struct fth_gpu *truth, const struct fth_attribut
     return fth_gf2_equal(&a, &b);
 }
 
+static bool is_close(double want, double have)
+{
+    return fabs(want - have) <= fmax(max_error_cycles, max_error_fraction * want);
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -200,7 +205,7 @@ static bool same_latencies(const struct fth_gpu *truth, const struct fth_gpu *fo
         const size_t count = sorted_latencies(truth, sm, want);
         same = count == sorted_latencies(found, sm, have);
         for (size_t i = 0; same && i < count; i++)
-            same = fabs(want[i] - have[i]) <= max_latency_error;
+            same = is_close(want[i], have[i]);
     }
     return same;
 }
@@ -215,7 +220,7 @@ static bool is_same(const struct row *row, const struct fth_gpu *truth, const st
     switch (row->comparison) {
     case TIME: return fabs(want->number - have->number) <= TIME_TOLERANCE_CYCLES;
     case CYCLES:
-        return fabs(want->number - have->number) <= max_latency_error ||
+        return is_close(want->number, have->number) ||
                (want->number >= have->low && want->number <= have->high);
     case VARIANTS: return same_by_variant(row, truth, found);
     case PARITIES: return same_parities(truth, want, have);
@@ -258,7 +263,9 @@ static const char *reason_of(const struct fth_gpu *gpu, const struct row *row)
     for (size_t i = 0; i < FTH_COUNT(causes) && !reason; i++)
         if (strncmp(row->attribute, causes[i], 5) == 0 || i == 0 || i >= 4)
             reason = fth_gpu_unknown(gpu, row->element, causes[i]);
-    return reason;
+    const bool needs_tlb =
+        strcmp(row->attribute, "addressing") == 0 || strncmp(row->attribute, "page_table", 10) == 0;
+    return !reason && needs_tlb ? fth_gpu_unknown(gpu, "tlb_l1", "page_bytes") : reason;
 }
 
 static void print_found(uint64_t seed, const struct row *row, const struct fth_attribute *found,

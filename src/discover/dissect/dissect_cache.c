@@ -64,16 +64,22 @@ static struct fth_note structure_note(const struct dissection *dissection,
                              .method = structure_method};
 }
 
-/* Writes sets x ways x line as the size if it differs from the largest contiguous footprint that
- * fits. A contiguous array need not fill all sets evenly. If the sets differ, `ways` is 0 and
- * `set_ways` has the ways of each set. */
-static enum fth_status note_size(const struct dissection *dissection,
-                                 const struct fth_structure *found, struct fth_error *error)
+/* Returns the number of lines of all sets. If the sets differ, `ways` is 0 and `set_ways` has the
+ * ways of each set. */
+static uint64_t count_lines(const struct fth_structure *found)
 {
     uint64_t lines = found->sets * found->ways;
     for (uint64_t set = 0; found->set_ways && set < found->sets; set++)
         lines += found->set_ways[set];
-    double bytes = (double)(lines * dissection->plan.line_bytes);
+    return lines;
+}
+
+/* Writes sets x ways x line as the size if it differs from the largest contiguous footprint that
+ * fits. A contiguous array need not fill all sets evenly. */
+static enum fth_status note_size(const struct dissection *dissection,
+                                 const struct fth_structure *found, struct fth_error *error)
+{
+    double bytes = (double)(count_lines(found) * dissection->plan.line_bytes);
     if (bytes == fth_gpu_number(gpu_of(dissection), dissection->element, "size_bytes", NAN))
         return FTH_OK;
     char why[96];
@@ -484,6 +490,24 @@ static enum fth_status note_sets(struct dissection *dissection, struct fth_struc
                                  : fth_error_move(error, fault);
 }
 
+/* Measures the sets. They must have at least as many lines as fit: otherwise they are those of
+ * another cache, such as a constant L1, which serves many of the loads. */
+static enum fth_status find_sets(const struct dissection *dissection,
+                                 struct fth_structure *structure, struct fth_error *error)
+{
+    const struct fth_cache_plan *plan = &dissection->plan;
+    FTH_TRY(fth_probe_sets(&dissection->discovery->prober, plan, structure, error));
+    const uint64_t lines = count_lines(structure), sets = structure->sets;
+    if (lines * plan->line_bytes >= plan->fits_bytes)
+        return FTH_OK;
+    fth_structure_fini(structure);
+    return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                    "a mapping to %llu sets with %llu lines was found, but %llu lines fit: these "
+                    "sets are those of another cache",
+                    (unsigned long long)sets, (unsigned long long)lines,
+                    (unsigned long long)(plan->fits_bytes / plan->line_bytes));
+}
+
 static enum fth_status dissect(struct dissection *dissection, struct fth_error *error)
 {
     char reason[400];
@@ -496,8 +520,7 @@ static enum fth_status dissect(struct dissection *dissection, struct fth_error *
     struct fth_replacement policy = {0};
     enum fth_status status = find_series(dissection, &fault);
     if (status == FTH_OK)
-        status =
-            fth_probe_sets(&dissection->discovery->prober, &dissection->plan, &structure, &fault);
+        status = find_sets(dissection, &structure, &fault);
     status = note_sets(dissection, &structure, status, &fault, error);
     if (status != FTH_OK ||
         (status = find_policy(dissection, &structure, &policy, error)) != FTH_OK)
