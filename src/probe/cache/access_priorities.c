@@ -39,8 +39,9 @@ static const double max_evicted = 0.25, min_kept = 0.75, max_difference = 0.35;
 
 enum fth_access_priority fth_decide_priority(const double *own, const double *plain, size_t count)
 {
-    bool differs = false;
+    bool differs = false, kept = false;
     for (size_t i = 0; i < count; i++) {
+        kept = kept || plain[i] > max_evicted + max_difference;
         if (plain[i] <= max_evicted && own[i] >= min_kept)
             return FTH_ACCESS_LAST;
         if (plain[i] >= min_kept && own[i] <= max_evicted)
@@ -48,7 +49,9 @@ enum fth_access_priority fth_decide_priority(const double *own, const double *pl
         differs =
             differs || own[i] - plain[i] > max_difference || plain[i] - own[i] > max_difference;
     }
-    return differs || plain[count - 1] > max_evicted ? FTH_ACCESS_UNKNOWN : FTH_ACCESS_NORMAL;
+    /* Where no pressure keeps plain lines, lines that are evicted first do not differ from them. */
+    return differs || !kept || plain[count - 1] > max_evicted ? FTH_ACCESS_UNKNOWN
+                                                              : FTH_ACCESS_NORMAL;
 }
 
 /* The number of targets: a multiple of 4, at most an eighth of the cache. */
@@ -149,6 +152,10 @@ enum fth_status fth_probe_access_priorities(const struct fth_prober *prober,
     if (status == FTH_OK && !evicted)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find eviction priorities", NULL,
                           "reads of four times as many lines as the cache holds do not evict the "
+                          "lines that were read before");
+    if (status == FTH_OK && !(found->evidence.repeats > 0))
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find eviction priorities", NULL,
+                          "reads of a quarter of the lines that the cache holds evict most of the "
                           "lines that were read before");
     fth_answers_fini(&answers);
     free(requests);

@@ -429,9 +429,8 @@ struct fth_spectrum {
     struct fth_figure tlb_miss; /* cycles of P2 minus those of P1; interval: of all repeats */
     uint64_t page_table_bytes;  /* address range of one page table; 0: P6 was not found */
     struct fth_evidence table_evidence; /* of page_table_bytes */
-    struct fth_figure
-        table_switch;      /* cycles of P6 minus those of P5; interval: 90 % of the loads */
-    uint64_t stride_bytes; /* of the chain, without the 256 bytes that are added to it */
+    struct fth_figure table_switch; /* cycles of P6 minus those of P5; interval: of 90 % of both */
+    uint64_t stride_bytes;          /* of the chain, without the 256 bytes that are added to it */
     size_t samples;
 };
 /* Measures the latency of each pattern. FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or

@@ -390,12 +390,13 @@ static enum fth_status evaluate_repeats(const struct spectrum_study *study,
                                 spectrum->patterns[FTH_PATTERN_HIT].cycles.value,
                             &spectrum->tlb_miss, error));
     const struct fth_figure *slow = &spectrum->patterns[FTH_PATTERN_SWITCH].cycles;
-    const double cold = spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles.value;
-    FTH_TRY(compare_repeats(repeats, FTH_PATTERN_SWITCH, FTH_PATTERN_COLD_MISS, slow->value - cold,
-                            &spectrum->table_switch, error));
-    /* Most of the difference between the loads is that of their lines, not that of the repeats. */
-    spectrum->table_switch.low = slow->low - cold;
-    spectrum->table_switch.high = slow->high - cold;
+    const struct fth_figure *cold = &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles;
+    FTH_TRY(compare_repeats(repeats, FTH_PATTERN_SWITCH, FTH_PATTERN_COLD_MISS,
+                            slow->value - cold->value, &spectrum->table_switch, error));
+    /* The loads differ because of their lines, not because of the repeats: latencies of different
+     * lines differ, and the lines of both patterns are not the same. */
+    spectrum->table_switch.low = slow->low - cold->high;
+    spectrum->table_switch.high = slow->high - cold->low;
     return FTH_OK;
 }
 

@@ -308,6 +308,7 @@ static void priorities_follow_from_what_stays(void **state)
         {{1, 1, 1}, {1, 0.6, 0}, FTH_ACCESS_LAST},
         {{1, 1, 0.5}, {1, 0.6, 0}, FTH_ACCESS_UNKNOWN}, /* neither last nor normal */
         {{1, 1, 1}, {1, 1, 1}, FTH_ACCESS_UNKNOWN},     /* nothing is evicted */
+        {{0.3, 0, 0}, {0.5, 0, 0}, FTH_ACCESS_UNKNOWN}, /* everything is: first looks the same */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++)
         assert_int_equal(fth_decide_priority(rows[i].own, rows[i].plain, 3), rows[i].priority);
