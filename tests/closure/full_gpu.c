@@ -197,6 +197,11 @@ static void add_joins(struct fth_rng *rng, struct fth_buffer *text, const struct
     add_text(text, "join_extent", extent);
 }
 
+/* Cycles by which the latency of a slice differs from that of the L2, at most. Chosen: with more,
+ * the means of chains of different length, over few slices, differ by more than 3 %, as if the
+ * longer one did not fit (src/probe/load_latency.c). */
+enum { MAX_SLICE_EXTRA = 8 };
+
 /* Adds slices to an L2. The parities that select them are independent of each other and of the
  * home, and the slice changes at every `granularity` bytes. A number of slices that is no power of
  * two is a function of two more parities. */
@@ -222,7 +227,7 @@ static void add_slices(struct fth_rng *rng, struct fth_buffer *text, const struc
     for (size_t i = 0; i < layout->sms; i++)
         groups = layout->group[i] >= groups ? layout->group[i] + 1 : groups;
     for (size_t i = 0; i < groups * slices; i++)
-        cycles[i] = latency + between(rng, 0, 30) - 15;
+        cycles[i] = latency + between(rng, 0, 2 * MAX_SLICE_EXTRA) - MAX_SLICE_EXTRA;
     add_number(text, "slices", slices * (home_mask ? 2 : 1));
     add_number(text, "slice_bytes", granularity);
     add_masks(text, "slice_masks", masks, mask_count);

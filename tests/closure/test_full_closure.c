@@ -322,11 +322,13 @@ static void compare(uint64_t seed, const struct fth_gpu *truth, const struct fth
 
 static uint64_t first_seed = 1, last_seed = 12;
 static bool noise, neighbour;
-static size_t bare_figures;
+static size_t bare_figures, inconclusive_gpus;
 /* Most figures that stay unknown are those of FIFO L2s: reads of a line do not change when FIFO
  * evicts it, so that the search for eviction sets finds no stable ones. Chosen below the 89 % that
  * were right in the first 128 seeds. */
 enum { MIN_RIGHT_PERCENT = 85 };
+/* At most one GPU in this many may be inconclusive: not even the latency of its L2 is known. */
+enum { MAX_INCONCLUSIVE_PART = 100 };
 
 static void measure(uint64_t seed)
 {
@@ -337,11 +339,17 @@ static void measure(uint64_t seed)
     if (fth_gpu_read_text("random", text.data, text.size, NULL, &truth, &error) != FTH_OK)
         fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, error.cause, text.data);
     struct fth_device *device = open_described(truth);
-    if (fth_discover(device, &options, &found, &error) != FTH_OK)
+    const enum fth_status status = fth_discover(device, &options, &found, &error);
+    if (status == FTH_INCONCLUSIVE) {
+        print_message("# seed %llu: inconclusive: %s\n", (unsigned long long)seed, error.cause);
+        inconclusive_gpus++;
+    } else if (status != FTH_OK) {
         fail_msg("seed %llu: %s: %s\n%s", (unsigned long long)seed, error.argument, error.cause,
                  text.data);
-    compare(seed, truth, found);
-    bare_figures += count_bare_figures(found);
+    } else {
+        compare(seed, truth, found);
+        bare_figures += count_bare_figures(found);
+    }
     fth_gpu_destroy(found);
     fth_gpu_destroy(truth);
     fth_device_close(device);
@@ -364,9 +372,11 @@ static void random_gpus_are_described_correctly(void **state)
     }
     const uint64_t gpus = last_seed - first_seed + 1;
     const unsigned sum = all[RIGHT] + all[UNKNOWN] + all[DOUBTED] + all[WRONG];
-    print_message("# %llu GPUs, %u figures: %u right, %u unknown, %u doubted, %u wrong\n",
-                  (unsigned long long)gpus, sum, all[RIGHT], all[UNKNOWN], all[DOUBTED],
-                  all[WRONG]);
+    print_message("# %llu GPUs, %zu of them inconclusive, %u figures: %u right, %u unknown, %u "
+                  "doubted, %u wrong\n",
+                  (unsigned long long)gpus, inconclusive_gpus, sum, all[RIGHT], all[UNKNOWN],
+                  all[DOUBTED], all[WRONG]);
+    assert_true(MAX_INCONCLUSIVE_PART * inconclusive_gpus <= gpus);
     assert_int_equal(all[WRONG], 0);
     assert_int_equal(bare_figures, 0);
     assert_true(100 * all[RIGHT] >= MIN_RIGHT_PERCENT * sum);
