@@ -490,8 +490,9 @@ static enum fth_status note_sets(struct dissection *dissection, struct fth_struc
                                  : fth_error_move(error, fault);
 }
 
-/* Measures the sets. They must have at least as many lines as fit: otherwise they are those of
- * another cache, such as a constant L1, which serves many of the loads. */
+/* Measures the sets. They must have at least as many lines as fit. Otherwise they are those of
+ * another cache, such as a constant L1, which serves many of the loads, or code takes a part of
+ * them. */
 static enum fth_status find_sets(const struct dissection *dissection,
                                  struct fth_structure *structure, struct fth_error *error)
 {
@@ -502,8 +503,8 @@ static enum fth_status find_sets(const struct dissection *dissection,
         return FTH_OK;
     fth_structure_fini(structure);
     return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                    "a mapping to %llu sets with %llu lines was found, but %llu lines fit: these "
-                    "sets are those of another cache",
+                    "a mapping to %llu sets with %llu lines was found, but %llu lines fit: other "
+                    "loads or code use a part of them, or they are the sets of another cache",
                     (unsigned long long)sets, (unsigned long long)lines,
                     (unsigned long long)(plan->fits_bytes / plan->line_bytes));
 }

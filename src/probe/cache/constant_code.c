@@ -291,7 +291,7 @@ enum fth_status fth_probe_constant_code(const struct fth_prober *prober,
     const struct code_study study = {prober, plan};
     struct fth_capacity *const capacity = &found->l15.capacity;
     FTH_TRY(find_sharing(&study, code, found, error));
-    if (found->with_code == FTH_SHARING_UNKNOWN &&
+    if (found->with_code == FTH_SHARING_UNKNOWN && !capacity->evidence.doubt &&
         may_hold_code(code, (double)capacity->fits_bytes))
         capacity->evidence.doubt = "the code of the walk may take a part of it";
     return FTH_OK;
