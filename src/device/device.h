@@ -355,6 +355,7 @@ struct fth_hint {
     uint32_t stride_bytes, first;
     /* FTH_HINT_FILL */
     uint32_t offset_bytes, step_bytes, positions, repeats, delay_cycles;
+    bool held; /* a plain load through the L1 precedes each access */
     /* FTH_HINT_SURVIVE */
     uint32_t prior, targets, pressure;
 };

@@ -128,6 +128,7 @@ struct fth_sim_effect {
     bool known; /* the description has it; otherwise the variant has no effect of its own */
     uint64_t fill_bytes; /* aligned bytes that become resident; 0: none */
     enum fth_cache_priority priority;
+    bool keeps, evicts; /* what L1 held before stays there, or not; both false: unknown */
 };
 struct fth_sim_hints {
     struct fth_sim_effect l1[FTH_VARIANTS], l2[FTH_VARIANTS];
@@ -385,7 +386,9 @@ bool fth_sim_cache_read(struct fth_cache *cache, const struct fth_sim_shape *sha
 /* ---- sim_hints.c ---- */
 
 void fth_sim_hints_init(struct fth_sim_hints *hints, const struct fth_gpu *gpu);
-/* Return what a load or prefetch does to L1 and L2. */
+/* Whether L1 keeps what some stores write. */
+bool fth_sim_hints_store(const struct fth_sim_hints *hints);
+/* Return what an access or prefetch does to L1 and L2. */
 struct fth_sim_effect fth_sim_l1_effect(const struct fth_sim_hints *hints,
                                         const struct fth_ptx_access *access);
 struct fth_sim_effect fth_sim_l2_effect(const struct fth_sim_hints *hints,
@@ -489,13 +492,13 @@ void fth_sim_l2_sweep(struct fth_sim_l2 *l2, uint64_t bytes);
 /* Starts a launch that runs on `sms` SMs. */
 void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms);
 /* Each returns the latency of an access that starts at `time`, including the time it waits for
- * bandwidth. */
+ * bandwidth. The `effect` of a write may be NULL. */
 int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                         int64_t time);
 int64_t fth_sim_l2_hinted_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                                const struct fth_sim_effect *effect, int64_t time);
 int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                         int64_t time);
+                         const struct fth_sim_effect *effect, int64_t time);
 int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                           int64_t time);
 /* Discards the lines of a range without writing them back. */

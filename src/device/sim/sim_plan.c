@@ -356,7 +356,7 @@ static void fill_l1_writes(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
         (struct fth_sim_l1_writes){.allocates = text_is(gpu, "l1", "write_miss", "allocate"),
                                    .updates = text_is(gpu, "l1", "write_hit", "update"),
                                    .evicts_sectors = text_is(gpu, "l1", "write_evicts", "sector")};
-    if (plan->l1_writes.allocates || plan->l1_writes.updates)
+    if (plan->l1_writes.allocates || plan->l1_writes.updates || fth_sim_hints_store(&plan->hints))
         shape->write = FTH_WRITE_THROUGH;
 }
 

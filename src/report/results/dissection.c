@@ -76,8 +76,8 @@ static void write_reasons(const struct fth_gpu *gpu, const char *element, struct
                                         "slice_masks",    "slices",          "write_miss",
                                         "write_hit",      "write_evicts",    "partial_write",
                                         "write_far_copy", "access_variants", "access_priorities",
-                                        "gpc_by_sm",      "tpc_by_sm",       "block_order",
-                                        "block_refill"};
+                                        "access_keeps",   "gpc_by_sm",       "tpc_by_sm",
+                                        "block_order",    "block_refill"};
     const char *last = "";
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *reason = fth_gpu_unknown(gpu, element, names[i]);

@@ -327,21 +327,23 @@ static void write_stores(const struct fth_gpu *gpu, struct fth_buffer *out)
 
 /* ---- loads with hints ---- */
 
-/* Formats what a variant leaves in a cache: "32 B", "64 B, first", "-" (nothing), or "" (the
- * description has no such entry). Normal priorities are not mentioned. */
+/* Formats what a variant leaves in a cache: "32 B", "64 B, first", "-" (nothing), "evicts"
+ * (nothing, not even a line that was there before), or "" (the description has no such entry).
+ * Normal priorities are not mentioned. */
 static const char *format_effect(const struct fth_gpu *gpu, const char *element, const char *name,
                                  char *text, size_t size)
 {
     const struct fth_attribute *names = fth_gpu_attribute(gpu, element, "access_variants");
     const struct fth_attribute *bytes = fth_gpu_attribute(gpu, element, "access_fill_bytes");
     const struct fth_attribute *priorities = fth_gpu_attribute(gpu, element, "access_priorities");
+    const struct fth_attribute *keeps = fth_gpu_attribute(gpu, element, "access_keeps");
     for (size_t i = 0; names && bytes && i < names->count && i < bytes->count; i++) {
         if (strcmp(names->texts[i], name) != 0)
             continue;
         const char *priority =
             priorities && i < priorities->count ? priorities->texts[i] : "normal";
         if (bytes->numbers[i] == 0)
-            return "-";
+            return keeps && i < keeps->count && strcmp(keeps->texts[i], "no") == 0 ? "evicts" : "-";
         fth_format(text, size, "%.0f B%s%s", bytes->numbers[i],
                    strcmp(priority, "normal") == 0 ? "" : ", ",
                    strcmp(priority, "normal") == 0 ? "" : priority);
@@ -350,7 +352,7 @@ static const char *format_effect(const struct fth_gpu *gpu, const char *element,
     return "";
 }
 
-/* Writes what loads with cache operators and hints leave in L1 and L2, one line per variant. */
+/* Writes what accesses with cache operators and hints leave in L1 and L2, one line per variant. */
 static void write_hints(const struct fth_gpu *gpu, struct fth_buffer *out)
 {
     bool any = false;
