@@ -143,6 +143,8 @@ static const struct fth_attribute_def attributes[] = {
     {"block_first_gpcs", DEVICE, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
     {"block_return_blocks", DEVICE, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"block_refill", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, refills},
+    {"loads_per_scoreboard", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"sectors_in_flight_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
 
     {"seed", NOISE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"jitter_cycles", NOISE, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},

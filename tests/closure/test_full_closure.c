@@ -153,6 +153,15 @@ static void add_l2(struct fth_rng *rng, struct fth_buffer *text, const struct la
                       (unsigned long long)memory);
 }
 
+/* Most GPUs limit the loads of a warp in flight. The numbers are independent of the others. */
+static void add_flight(uint64_t seed, struct fth_buffer *text)
+{
+    struct fth_rng rng;
+    fth_rng_init(&rng, seed + 1000000);
+    if (fth_rng_below(&rng, 4))
+        add_number(text, "loads_per_scoreboard", between(&rng, 16, 120));
+}
+
 /* Returns the description as JSON. */
 static struct fth_buffer random_description(uint64_t seed, bool noisy)
 {
@@ -170,6 +179,7 @@ static struct fth_buffer random_description(uint64_t seed, bool noisy)
     add_list(&text, "tpc_by_sm", layout.tpc, layout.sms);
     add_text(&text, "block_order", one_of(&rng, orders, FTH_COUNT(orders)));
     add_text(&text, "block_refill", one_of(&rng, refills, FTH_COUNT(refills)));
+    add_flight(seed, &text);
     fth_buffer_format(&text, "}, \"noise\": {\"seed\": %llu%s}, \"elements\": {",
                       (unsigned long long)seed,
                       noisy ? ", \"jitter_cycles\": 2, \"outlier_rate\": 0.001" : "");
@@ -202,6 +212,7 @@ static struct row {
     {"device", "tpc_by_sm", GROUPS, {0}},
     {"device", "block_order", EQUAL, {0}},
     {"device", "block_refill", EQUAL, {0}},
+    {"device", "loads_per_scoreboard", EQUAL, {0}},
     {"l1", "size_bytes", EQUAL, {0}},
     {"l1", "line_bytes", EQUAL, {0}},
     {"l1", "write_miss", EQUAL, {0}},

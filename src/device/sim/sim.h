@@ -169,6 +169,8 @@ struct fth_sim_plan {
     unsigned array_count;
     bool l1_caches_global, l1_caches_local;
     struct fth_sim_l1_writes l1_writes;
+    /* Maximum number of loads of a warp, and of sectors of an SM, in flight; 0: no limit. */
+    uint32_t warp_loads, sm_sectors;
     bool l1_physical; /* physically addressed: a hit needs its translation */
     /* With a physical L1: time added to the TLB penalties if a hit misses the first TLB. */
     int64_t l1_tlb_extra;
@@ -531,7 +533,7 @@ uint32_t fth_sim_places_get(const struct fth_sim_places *places, uint64_t block)
 /* ---- sim_timing.c ---- */
 
 struct fth_sim_sm {
-    struct fth_sim_port requests;            /* requests that leave the load/store unit */
+    struct fth_sim_port requests, flight;    /* requests of the load/store unit; those in flight */
     struct fth_sim_port l1, shared, cluster; /* bytes */
     struct fth_sim_slots banks;              /* shared memory: one row of all banks per cycle */
     struct fth_sim_slots issue[FTH_SIM_SCHEDULERS]; /* instruction issue */
@@ -572,6 +574,7 @@ struct fth_sim_warp {
     int64_t pending; /* time at which every memory access in flight is complete */
     int64_t fetched; /* time at which the next instruction has been fetched */
     uint64_t block;  /* block of the warp; UINT64_MAX: none */
+    int64_t *loads;  /* [plan->warp_loads] when the loads in flight return; NULL: no limit */
     int64_t *ready;  /* time at which each register and predicate is ready */
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */

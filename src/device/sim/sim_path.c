@@ -10,6 +10,7 @@
  * description has the effect of the access's cache operator or hints, it applies (sim_hints.c). */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A request is a contiguous range of bytes within an aligned segment of 128 bytes. An SM sends one
@@ -201,6 +202,24 @@ static void evict_l1(struct fth_sim_timing *timing, const struct fth_ptx_warp_id
         fth_cache_invalidate(cache, at, NULL);
 }
 
+/* Returns how long a read that misses waits because the SM has as many sectors in flight as it can.
+ * Reads do not arrive in the order of time, so the limit is one of their rate: as many sectors as
+ * the limit in the time that this read takes. */
+static int64_t wait_in_flight(struct fth_sim_timing *timing, uint32_t sm, struct request request,
+                              int64_t latency, int64_t time)
+{
+    const struct fth_sim_plan *plan = timing->plan;
+    if (plan->sm_sectors == 0)
+        return 0;
+    const uint64_t sector = plan->l2.sector_bytes;
+    const uint64_t sectors =
+        (request.address + request.bytes - 1) / sector - request.address / sector + 1;
+    const double cycles = (double)latency / FTH_SIM_CYCLE * (double)sectors / plan->sm_sectors;
+    /* A read occupies at most a bucket, as in fth_sim_port_move. */
+    return fth_sim_port_take(&timing->sms[sm].flight, time,
+                             (uint32_t)(fmin(cycles, FTH_SIM_BUCKET_CYCLES) * 1e6));
+}
+
 static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
                             const struct read_way *way, struct request request, int64_t time)
 {
@@ -234,8 +253,10 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
                               false, time, &penalty))
         return penalty;
     penalty += fth_sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
-    return penalty + fth_sim_l2_hinted_read(&timing->l2, who->sm, request.address, request.bytes,
-                                            &way->l2, time + penalty);
+    const int64_t latency =
+        penalty + fth_sim_l2_hinted_read(&timing->l2, who->sm, request.address, request.bytes,
+                                         &way->l2, time + penalty);
+    return latency + wait_in_flight(timing, who->sm, request, latency, time);
 }
 
 /* Updates L1 for a write to global memory within one line, as the description says. A hit means

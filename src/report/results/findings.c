@@ -295,6 +295,21 @@ static void write_placement(const struct fth_gpu *gpu, struct fth_buffer *out)
     fth_buffer_text(out, order ? "\n" : "");
 }
 
+/* ---- loads in flight ---- */
+
+static void write_flight(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    const double loads = fth_gpu_number(gpu, "device", "loads_per_scoreboard", NAN);
+    const double sectors = fth_gpu_number(gpu, "device", "sectors_in_flight_per_sm", NAN);
+    if (isnan(loads) && isnan(sectors))
+        return;
+    fth_buffer_text(out, "\nIn flight\n");
+    if (!isnan(loads))
+        fth_buffer_format(out, "Loads of a warp with the same scoreboard: at most %.0f\n", loads);
+    if (!isnan(sectors))
+        fth_buffer_format(out, "Sectors of an SM: at most about %.0f\n", sectors);
+}
+
 /* ---- stores ---- */
 
 /* Writes what stores do to L1 and L2, one line per attribute. */
@@ -379,6 +394,7 @@ void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_optio
     write_candidates(gpu, "l1", options, out);
     write_l2(gpu, options, out);
     write_placement(gpu, out);
+    write_flight(gpu, out);
     write_stores(gpu, out);
     write_hints(gpu, out);
     for (size_t i = 0; i < FTH_COUNT(tlbs); i++)
