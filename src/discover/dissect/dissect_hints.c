@@ -135,8 +135,8 @@ static enum fth_status find_priorities(struct fth_discovery *discovery, const st
                                                status, error);
 }
 
-/* Appends what stores and copies fill. Without an answer, which recordings of earlier versions do
- * not have, the list has only the other variants. */
+/* Appends what stores and copies fill. If their controls fail, the list has only the other
+ * variants. */
 static enum fth_status add_stores(const struct fth_discovery *discovery,
                                   const struct fth_fill_plan *plan, struct fth_access_fills *fills,
                                   struct fth_error *error)
