@@ -170,6 +170,29 @@ static void without_limits_nothing_is_found(void **state)
     fth_device_close(prober.device);
 }
 
+/* The text of 'fathom dissect' has the figures, or why they are unknown. */
+static void the_report_has_the_figures(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"loads_per_scoreboard\": "
+        "54, "
+        "\"unknown\": {\"sectors_in_flight_per_sm\": \"not limited\"}}, \"elements\": {\"l1\": "
+        "{\"sets\": 4}}}";
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    char *report = NULL;
+    size_t size = 0;
+    if (fth_gpu_read_text("test", text, sizeof text - 1, NULL, &gpu, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    assert_int_equal(fth_report_dissection(gpu, NULL, &report, &size, NULL), FTH_OK);
+    assert_non_null(strstr(report, "\nIn flight\nLoads of a warp with the same scoreboard: at most "
+                                   "54\n"));
+    assert_non_null(strstr(report, "device: sectors_in_flight_per_sm not known: not limited\n"));
+    free(report);
+    fth_gpu_destroy(gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +200,7 @@ int main(void)
         cmocka_unit_test(both_latencies_give_the_same_number),
         cmocka_unit_test(random_limits_are_right_or_unknown),
         cmocka_unit_test(without_limits_nothing_is_found),
+        cmocka_unit_test(the_report_has_the_figures),
     };
     return cmocka_run_group_tests_name("loads in flight", tests, enter_folder, leave_folder);
 }

@@ -470,6 +470,8 @@ static void dissect_writes_the_lists(void **state)
         "\n  ld.L1::evict_last          32 B, last     64 B\n",
         "\n  ld.L1::no_allocate         -              64 B, first\n",
         "\n  prefetch.L2                -              -\n",
+        "\n  st.wb                      evicts         32 B\n",
+        "\n  cp.async.L2::128B                         128 B\n",
     };
     for (size_t i = 0; i < FTH_COUNT(lines); i++)
         if (!strstr(text, lines[i]))
