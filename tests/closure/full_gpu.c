@@ -409,6 +409,15 @@ static struct extras draw_extras(struct fth_rng *rng)
     return extras;
 }
 
+/* Most GPUs limit the loads of a warp in flight. The numbers are independent of the others. */
+static void add_flight(uint64_t seed, struct fth_buffer *text)
+{
+    struct fth_rng rng;
+    fth_rng_init(&rng, seed + 1000000);
+    if (fth_rng_below(&rng, 4))
+        add_number(text, "loads_per_scoreboard", between(&rng, 16, 120));
+}
+
 struct fth_buffer full_description(uint64_t seed, bool noisy, bool disturbed)
 {
     static const char *const orders[] = {"sm", "gpc"}, *const refills[] = {"free", "order"};
@@ -431,6 +440,7 @@ struct fth_buffer full_description(uint64_t seed, bool noisy, bool disturbed)
      * before, so that the last SM, which times them, must have the last block. */
     extras.sliced = extras.sliced && strcmp(order, "sm") == 0;
     add_text(&text, "block_refill", one_of(&rng, refills, FTH_COUNT(refills)));
+    add_flight(seed, &text);
     fth_buffer_format(&text, "}, \"noise\": {\"seed\": %llu%s%s}, \"elements\": {",
                       (unsigned long long)seed,
                       noisy || disturbed ? ", \"jitter_cycles\": 2, \"outlier_rate\": 0.001" : "",

@@ -49,6 +49,7 @@ static struct row {
     {"device", "tpc_by_sm", GROUPS, {0}},
     {"device", "block_order", EQUAL, {0}},
     {"device", "block_refill", EQUAL, {0}},
+    {"device", "loads_per_scoreboard", EQUAL, {0}},
     {"l1", "size_bytes", EQUAL, {0}},
     {"l1", "line_bytes", EQUAL, {0}},
     {"l1", "write_miss", EQUAL, {0}},

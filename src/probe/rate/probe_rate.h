@@ -7,11 +7,45 @@
  *   operation_cycles.c  cycles per arithmetic or memory operation
  *   shared_banks.c      banks of shared memory
  *   cluster_latency.c   latency of another SM's shared memory
+ *   loads_in_flight.c   loads of a warp, and sectors of an SM, that can be in flight
  */
 #ifndef FTH_PROBE_RATE_H
 #define FTH_PROBE_RATE_H
 
 #include "probe/probe.h"
+
+/* ---- loads_in_flight.c ---- */
+
+struct fth_warp_loads {
+    uint32_t loads; /* if inconclusive: FTH_FLIGHT_LOADS if a warp never waits, otherwise 0 */
+    size_t samples;
+    struct fth_evidence evidence;
+};
+/* Finds the number of loads that a warp can have in flight. FTH_INCONCLUSIVE if a warp never waits,
+ * or if it is not clear when. */
+FTH_MUST_USE enum fth_status fth_probe_warp_loads(const struct fth_prober *prober,
+                                                  struct fth_warp_loads *found,
+                                                  struct fth_error *error);
+/* Decides it from the cycles until 1, 2, … loads are issued, and the latency of one load. Returns
+ * false if no number is clear. */
+bool fth_decide_warp_loads(const double *cycles, size_t loads, double latency_cycles,
+                           uint32_t *limit);
+
+/* The number of sectors of 32 bytes, and its interval. */
+struct fth_sm_sectors {
+    double sectors, low, high;
+    size_t samples;
+};
+/* Finds the number of sectors that an SM can have in flight. FTH_INCONCLUSIVE if this number does
+ * not limit the rate at which the SM reads, or if `warp_loads`, the number of loads of a warp in
+ * flight, may limit it. */
+FTH_MUST_USE enum fth_status fth_probe_sm_sectors(const struct fth_prober *prober,
+                                                  uint32_t warp_loads, struct fth_sm_sectors *found,
+                                                  struct fth_error *error);
+/* Decides it from the cycles per sector and the latency of a load, from memory and from the L2. */
+FTH_MUST_USE enum fth_status fth_decide_sm_sectors(const double memory[2], const double l2[2],
+                                                   struct fth_sm_sectors *found,
+                                                   struct fth_error *error);
 
 /* ---- bandwidth.c ---- */
 
