@@ -458,8 +458,10 @@ static void misses_beyond_chance_overflow_a_tlb(void **state)
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_tlb_step step = {.per_load = rows[i].per_load,
                                           .false_miss_rate = rows[i].rate};
-        const struct fth_page_misses misses = {
-            .missed_loads = rows[i].loads, .loads = 500, .missed_pages = rows[i].pages};
+        const struct fth_page_misses misses = {.missed_loads = rows[i].loads,
+                                               .loads = 500,
+                                               .missed_pages = rows[i].pages,
+                                               .passes = 5};
         if (fth_tlb_step_overflows(&misses, 100, &step) != rows[i].overflows)
             fail_msg("row %zu", i);
     }
