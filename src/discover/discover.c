@@ -262,6 +262,7 @@ static enum fth_status begin(struct fth_discovery *discovery,
     discovery->prober.log = options->log;
     discovery->prober.sms = sms >= 1 ? (size_t)sms : 1;
     discovery->prober.thorough = options->thorough;
+    discovery->prober.code = fth_gpu_code_size(discovery->gpu);
     discovery->prober.interruptions = &discovery->interruptions;
     discovery->simulated = backend && strcmp(backend, "simulated") == 0;
     /* Simulating every access of a stream takes long, so it must be requested. */

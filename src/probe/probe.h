@@ -36,6 +36,8 @@ struct fth_prober {
     bool thorough;             /* repeat measurements more often */
     size_t *interruptions;     /* counts the requests that another program interrupted; NULL: they
                                 * are not counted */
+    struct fth_code_size code; /* of the device; 0 bytes: not known, and the probe that needs it
+                                * lets the device describe itself, which takes some ms */
 };
 
 /* The samples of a batch, one entry per request. */
