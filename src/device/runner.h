@@ -41,6 +41,7 @@ struct fth_runner {
     uint64_t bank;               /* address of the module's constant bank for uploads */
     uint64_t bank_origin;        /* its address in the constant space, as kernels see it */
     double clock_mhz;            /* of the last measurement */
+    double clock_measured_s;     /* when it ended, by the monotonic clock of the host */
     uint64_t flush, flush_bytes; /* memory that is read to flush the L2; 0: none */
     struct fth_pool arrays;      /* memory for the arrays of sweeps and transfers */
     struct fth_family_slot slots[FTH_FAMILY_COUNT];

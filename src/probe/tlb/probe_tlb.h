@@ -39,10 +39,12 @@ enum {
     FTH_TLB_MIN_PAGE = 64 << 10,
     FTH_TLB_MAX_PAGE = 64 << 20,
     /* Timed passes of a walk. A walk over more than FTH_TLB_MANY_LOADS loads gives enough samples
-     * with FTH_TLB_FEW_PASSES. Chosen, not derived: five passes tolerate two disturbed ones, three
-     * tolerate one. */
+     * with FTH_TLB_FEW_PASSES, and in the search for the entries with FTH_TLB_FEWEST_PASSES.
+     * Chosen, not derived: five passes tolerate two disturbed ones, three tolerate one; with two, a
+     * page counts as missed only if it misses in both. */
     FTH_TLB_PASSES = 5,
     FTH_TLB_FEW_PASSES = 3,
+    FTH_TLB_FEWEST_PASSES = 2,
     FTH_TLB_MANY_LOADS = 512,
     /* Warm-up passes per page of a walk if different pages miss in each pass: with random
      * replacement, it takes many passes until all pages that fit are resident. Chosen by
@@ -147,6 +149,7 @@ struct fth_page_misses {
     uint64_t missed_loads, loads; /* over all passes, without outliers */
     uint64_t missed_pages;        /* positions that miss in most passes */
     uint64_t inconsistent_loads;  /* loads that differ from most passes at their position */
+    unsigned passes;              /* of the walk; positions are counted over them */
 };
 /* Counts the misses of a level in a walk. */
 struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *walk,
