@@ -97,7 +97,7 @@ extern "C" __global__ void grey(unsigned char *out, const uchar3 *__restrict__ x
     out[i] = (v.x * 77 + v.y * 150 + v.z * 29) >> 8;
 }
 
-/* Tiles come by cp.async in two stages. */
+/* cp.async copies the tiles, in two stages. */
 extern "C" __global__ void copy_async(float4 *out, const float4 *__restrict__ x, int tiles)
 {
     __shared__ float4 buffer[2][256];
