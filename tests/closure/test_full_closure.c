@@ -6,6 +6,7 @@
  * confidence or an interval.
  *
  *   test_full_closure [noisy | disturbed] [FIRST LAST]      the range of seeds; 1 to 12 by default
+ *   test_full_closure [noisy | disturbed] seeds SEED...     these seeds
  *   test_full_closure print SEED                            print the description of one seed
  *
  * The output has a line for each figure that is not right, and a table of the results by figure. */
@@ -358,6 +359,8 @@ static void compare(uint64_t seed, const struct fth_gpu *truth, const struct fth
 /* ---- the test ---- */
 
 static uint64_t first_seed = 1, last_seed = 12;
+static char **listed_seeds; /* [listed_count]; NULL: the range counts */
+static size_t listed_count;
 static bool noise, neighbour;
 static size_t bare_figures, inconclusive_gpus;
 /* Most figures that stay unknown are those of FIFO L2s: reads of a line do not change when FIFO
@@ -397,8 +400,10 @@ static void random_gpus_are_described_correctly(void **state)
 {
     (void)state;
     unsigned all[RESULTS] = {0};
-    for (uint64_t seed = first_seed; seed <= last_seed; seed++)
+    for (uint64_t seed = first_seed; !listed_seeds && seed <= last_seed; seed++)
         measure(seed);
+    for (size_t i = 0; i < listed_count; i++)
+        measure(strtoull(listed_seeds[i], NULL, 10));
     print_message("# %-43s right unknown doubted wrong\n", "figure");
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const unsigned *results = rows[i].results;
@@ -407,7 +412,7 @@ static void random_gpus_are_described_correctly(void **state)
         for (size_t k = 0; k < RESULTS; k++)
             all[k] += results[k];
     }
-    const uint64_t gpus = last_seed - first_seed + 1;
+    const uint64_t gpus = listed_seeds ? listed_count : last_seed - first_seed + 1;
     const unsigned sum = all[RIGHT] + all[UNKNOWN] + all[DOUBTED] + all[WRONG];
     print_message("# %llu GPUs, %zu of them inconclusive, %u figures: %u right, %u unknown, %u "
                   "doubted, %u wrong\n",
@@ -431,7 +436,10 @@ int main(int count, char *words[])
     noise = count > at && strcmp(words[at], "noisy") == 0;
     neighbour = count > at && strcmp(words[at], "disturbed") == 0;
     at += noise || neighbour;
-    if (count > at + 1) {
+    if (count > at + 1 && strcmp(words[at], "seeds") == 0) {
+        listed_seeds = words + at + 1;
+        listed_count = (size_t)(count - at - 1);
+    } else if (count > at + 1) {
         first_seed = strtoull(words[at], NULL, 10);
         last_seed = strtoull(words[at + 1], NULL, 10);
     }
