@@ -19,6 +19,9 @@ enum {
 };
 #define BYTES (UINT64_C(64) << 20) /* per launch; long compared with the latency */
 #define QUICK_BYTES (UINT64_C(256) << 10)
+/* Maximum number of blocks on a simulated GPU. Chosen: with their threads, more bytes are in flight
+ * than a link of 64 GB/s with a latency of 2 us needs. */
+enum { QUICK_BLOCKS = 16 };
 #define FAULT_BYTES (UINT64_C(16) << 20) /* eight of the largest blocks that the driver moves */
 
 /* ---- latency ---- */
@@ -151,8 +154,8 @@ static enum fth_status add_bandwidths(const struct fth_bench_run *run, struct ft
                                  "Link: GB/s of kernels on pinned host memory, by blocks",
                                  bandwidth_columns, FTH_COUNT(bandwidth_columns), error));
     fth_bench_show_grid(run->bench, 0, 1, 2);
-    /* On a simulated GPU, few blocks are enough. */
-    for (uint32_t blocks = 1; blocks <= (run->quick ? 2 : sms) && status == FTH_OK;
+    const uint32_t max_blocks = run->quick && sms > QUICK_BLOCKS ? QUICK_BLOCKS : sms;
+    for (uint32_t blocks = 1; blocks <= max_blocks && status == FTH_OK;
          blocks = blocks < sms && 4 * blocks > sms ? sms : 4 * blocks) {
         FTH_TRY(fth_bench_progress(run, "host memory", 0.8, error));
         double column = 0;

@@ -90,7 +90,7 @@ static struct fth_evidence count_multiples(const uint32_t *cycles, size_t count,
 {
     struct fth_evidence evidence = {.repeats = 0};
     size_t last = SIZE_MAX;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && distance > 0; i++) {
         if (cycles[i] < min_cycles)
             continue;
         evidence.repeats += last != SIZE_MAX;

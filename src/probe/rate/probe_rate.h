@@ -209,8 +209,11 @@ struct fth_delays {
     double period_ns, period_low_ns, period_high_ns;
     double cycles; /* the longest delay, apart from the 2 % of longest ones */
     size_t events, samples;
-    struct fth_evidence evidence;
-    char reason[192]; /* why the period was not found; empty if it was */
+    unsigned multiple; /* the period may be that many times the true one; 1: it is not */
+    bool in_step;      /* all delays are alike: the longest one may be much shorter than they are */
+    struct fth_evidence evidence;        /* of the period */
+    struct fth_evidence cycles_evidence; /* of the longest delay */
+    char reason[192];                    /* why the period was not found; empty if it was */
 };
 /* Finds how often memory delays loads: by refreshing, and by longer pauses. */
 FTH_MUST_USE enum fth_status fth_probe_refresh(const struct fth_prober *prober,

@@ -151,9 +151,11 @@ enum fth_status fth_probe_banks(const struct fth_prober *prober, struct fth_bank
                     error));
     found->samples += loads.half_warp.samples + loads.full_warp.samples + loads.spaced.samples;
     fit(cycles, STRIDES, found);
-    found->first_cycles = first.value;
-    found->first_low = first.low;
-    found->first_high = first.high;
+    /* With fewer banks than lanes, adjacent words conflict as well. */
+    const double conflicts = (conflict_ways(1, found->banks) - 1) * found->conflict_cycles;
+    found->first_cycles = first.value - conflicts;
+    found->first_low = first.low - conflicts;
+    found->first_high = first.high - conflicts;
     if (found->conflict_cycles <= 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find banks", NULL,
                         "the latency does not increase with the stride");
