@@ -43,6 +43,7 @@ enum fth_family {
     FTH_FAMILY_COPIES,   /* `copies`: asynchronous copies */
     FTH_FAMILY_BRANCH,   /* `branch`: strided branches, for the ways of instruction caches */
     FTH_FAMILY_FLIGHT,   /* `flight`: independent loads of the warps of an SM */
+    FTH_FAMILY_MERGE,    /* `merge`: stores of the warps of an SM to the same lines */
     FTH_FAMILY_COUNT
 };
 
@@ -379,6 +380,17 @@ struct fth_flight {
     bool warm;
 };
 
+/* Stores of whole lines of 128 bytes by `warps` warps of one SM, an even number: each warp stores
+ * to `lines` lines. With `shared`, two neighbouring warps store to the same lines, and the second one
+ * begins `lag` multiplications later, which take about 4 cycles each.
+ *
+ * Samples: three for each repeat, in cycles from the start: the first store of the first warp, that
+ * of the second warp, and the end of all stores. */
+struct fth_merge_stores {
+    uint32_t lines, warps, lag, repeats;
+    bool shared;
+};
+
 /* Reads of lines of a page of FTH_CONTEND_PAGE_BYTES by one SM, past the L1, one after the other,
  * while other SMs (`rivals`) read the first 96 bytes of the line at `target_bytes` all the time.
  * Without rivals, the lines are read once before, so that the L2 holds them. With rivals, a request
@@ -457,6 +469,7 @@ struct fth_request {
         struct fth_copies copies;
         struct fth_branch branch;
         struct fth_flight flight;
+        struct fth_merge_stores merge;
     };
 };
 

@@ -176,6 +176,7 @@ static const struct fth_attribute_def attributes[] = {
     {"write_miss", L1 | L2, FTH_TEXT, FTH_RULE_CHOICE, write_misses},
     {"write_hit", L1, FTH_TEXT, FTH_RULE_CHOICE, write_hits},
     {"write_evicts", L1, FTH_TEXT, FTH_RULE_CHOICE, evicted_parts},
+    {"store_merge_cycles", L1, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"partial_write", L2, FTH_TEXT, FTH_RULE_CHOICE, partial_writes},
     {"write_far_copy", L2, FTH_TEXT, FTH_RULE_CHOICE, far_copies},
     {"write_policy", L2, FTH_TEXT, FTH_RULE_CHOICE, write_policies},

@@ -1,4 +1,4 @@
-/* Filling in the template of loads in flight, flight.ptx. */
+/* Filling in the templates of loads in flight, flight.ptx, and of merged stores, merge.ptx. */
 #include "kernels/kernels.h"
 
 #include <stdio.h>
@@ -63,5 +63,32 @@ enum fth_status fth_kernels_flight(struct fth_buffer *out, struct fth_error *err
     fth_buffer_fini(&code.clear);
     fth_buffer_fini(&code.issue);
     fth_buffer_fini(&code.consume);
+    return status;
+}
+
+enum fth_status fth_kernels_merge(struct fth_buffer *out, struct fth_error *error)
+{
+    struct fth_buffer table = {0}, chain = {0}, wait = {0};
+    static const char step[] = "    mad.lo.u32 %w, %w, %w, %w;\n";
+    char waits[24];
+    snprintf(waits, sizeof waits, "%d", FTH_MERGE_WAITS);
+    for (int i = FTH_MERGE_WAITS; i >= 0; i--)
+        fth_buffer_format(&chain, "wait_%d:\n%s", i, i > 0 ? step : "");
+    for (int i = 0; i <= FTH_MERGE_WAITS; i++)
+        fth_buffer_format(&table, "%swait_%d", i ? ", " : "", i);
+    if (!table.failed && !chain.failed)
+        fth_buffer_format(&wait, "table: .branchtargets %s;\n    brx.idx %%lag, table;\n%s",
+                          table.data, chain.data);
+    enum fth_status status;
+    if (table.failed || chain.failed || wait.failed) {
+        status = fth_no_memory(error, "fill in kernel template", "merge");
+    } else {
+        const struct fth_kernel_value values[] = {
+            {"version", version}, {"target", target}, {"waits", waits}, {"wait", wait.data}};
+        status = fth_kernels_fill_named("merge", values, FTH_COUNT(values), out, error);
+    }
+    fth_buffer_fini(&table);
+    fth_buffer_fini(&chain);
+    fth_buffer_fini(&wait);
     return status;
 }

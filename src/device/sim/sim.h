@@ -32,6 +32,7 @@
 
 #include "cache/cache.h"
 #include "device/machine.h"
+#include "device/sim/memory/sim_merge.h"
 #include "ptx/ptx.h"
 
 #define FTH_SIM_CYCLE 1000       /* time units per cycle */
@@ -171,7 +172,8 @@ struct fth_sim_plan {
     struct fth_sim_l1_writes l1_writes;
     /* Maximum number of loads of a warp, and of sectors of an SM, in flight; 0: no limit. */
     uint32_t warp_loads, sm_sectors;
-    bool l1_physical; /* physically addressed: a hit needs its translation */
+    int64_t merge_window; /* 0: stores are not merged */
+    bool l1_physical;     /* physically addressed: a hit needs its translation */
     /* With a physical L1: time added to the TLB penalties if a hit misses the first TLB. */
     int64_t l1_tlb_extra;
     uint64_t l1_min_bytes;     /* size of L1 at the largest carve-out; 0: not known */
@@ -595,6 +597,7 @@ struct fth_sim_timing {
     struct fth_sim_tlbs tlbs;
     struct fth_sim_l2 l2;
     struct fth_sim_remote remote;
+    struct fth_sim_merges merges;
     struct fth_sim_noise noise;
     struct fth_sim_places places;
     struct fth_sim_sm *sms;

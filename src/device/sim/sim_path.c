@@ -325,6 +325,10 @@ static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx
 {
     uint32_t sm = access->who.sm;
     write_l1(timing, access, request);
+    if (access->kind == FTH_ACCESS_WRITE && access->unit == FTH_UNIT_LANES &&
+        access->space == FTH_SPACE_GLOBAL &&
+        fth_sim_merge(&timing->merges, sm, request.address / SEGMENT_BYTES, time))
+        return timing->plan->l2_latency;
     int64_t penalty = 0;
     if (fth_sim_remote_access(&timing->remote, &timing->l2, sm, request.address, request.bytes,
                               access->kind == FTH_ACCESS_WRITE, time, &penalty))

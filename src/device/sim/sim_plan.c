@@ -669,6 +669,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     fth_sim_hints_init(&plan->hints, gpu);
     plan->warp_loads = (uint32_t)fth_gpu_number(gpu, "device", "loads_per_scoreboard", 0);
     plan->sm_sectors = (uint32_t)fth_gpu_number(gpu, "device", "sectors_in_flight_per_sm", 0);
+    plan->merge_window = from_cycles(fth_gpu_number(gpu, "l1", "store_merge_cycles", 0));
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. */
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);

@@ -45,6 +45,7 @@ enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing, const struct 
     }
     fth_sim_noise_init(&timing->noise, plan);
     fth_sim_fetch_init(timing);
+    FTH_TRY(fth_sim_merges_init(&timing->merges, plan->merge_window, error));
     FTH_TRY(fth_sim_places_init(&timing->places, plan, error));
     FTH_TRY(fth_sim_caches_init(&timing->caches, plan, error));
     FTH_TRY(fth_sim_tlbs_init(&timing->tlbs, plan, error));
@@ -70,6 +71,7 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing)
     }
     free(timing->sms);
     free(timing->free_at);
+    fth_sim_merges_fini(&timing->merges);
     fth_sim_places_fini(&timing->places);
     fth_sim_caches_fini(&timing->caches);
     fth_sim_tlbs_fini(&timing->tlbs);

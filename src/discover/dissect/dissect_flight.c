@@ -1,5 +1,5 @@
-/* How many loads of a warp and how many sectors of an SM can be in flight, for 'fathom dissect'
- * (probe/rate/loads_in_flight.c). */
+/* How many loads of a warp and how many sectors of an SM can be in flight, and which stores are
+ * merged, for 'fathom dissect' (probe/rate/loads_in_flight.c, store_merges.c). */
 #include "discover/discover.h"
 #include "probe/rate/probe_rate.h"
 
@@ -25,6 +25,27 @@ static enum fth_status note_sectors(struct fth_discovery *discovery, uint32_t wa
                     error);
 }
 
+static enum fth_status note_merges(struct fth_discovery *discovery, struct fth_error *error)
+{
+    static const char attribute[] = "store_merge_cycles";
+    struct fth_store_merges found;
+    if (fth_gpu_attribute_count(discovery->gpu, "l1") == 0)
+        return FTH_OK;
+    const enum fth_status status = fth_probe_store_merges(&discovery->prober, &found, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, "l1", attribute, status, error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "l1",
+                                       .attribute = attribute,
+                                       .number = round(found.window_cycles),
+                                       .interval = (const double[]){found.low, found.high},
+                                       .samples = found.samples,
+                                       .method =
+                                           "lag from which on stores of two warps to the same "
+                                           "lines take as long as stores to different lines"},
+                    error);
+}
+
 enum fth_status fth_dissect_flight(struct fth_discovery *discovery, struct fth_error *error)
 {
     static const char attribute[] = "loads_per_scoreboard";
@@ -42,5 +63,6 @@ enum fth_status fth_dissect_flight(struct fth_discovery *discovery, struct fth_e
                          error));
     else
         FTH_TRY(fth_note_failure(discovery->gpu, "device", attribute, status, error));
-    return note_sectors(discovery, found.loads, error);
+    FTH_TRY(note_sectors(discovery, found.loads, error));
+    return note_merges(discovery, error);
 }

@@ -7,6 +7,7 @@
  *   operation_cycles.c  cycles per arithmetic or memory operation
  *   shared_banks.c      banks of shared memory
  *   cluster_latency.c   latency of another SM's shared memory
+ *   store_merges.c      stores of two warps that are merged
  *   loads_in_flight.c   loads of a warp, and sectors of an SM, that can be in flight
  */
 #ifndef FTH_PROBE_RATE_H
@@ -46,6 +47,24 @@ FTH_MUST_USE enum fth_status fth_probe_sm_sectors(const struct fth_prober *probe
 FTH_MUST_USE enum fth_status fth_decide_sm_sectors(const double memory[2], const double l2[2],
                                                    struct fth_sm_sectors *found,
                                                    struct fth_error *error);
+
+/* ---- store_merges.c ---- */
+
+/* The maximum time between two stores that are merged, and its interval. */
+struct fth_store_merges {
+    double window_cycles, low, high;
+    size_t samples;
+};
+/* Finds it. FTH_INCONCLUSIVE if stores to the same lines do not take less time than stores to
+ * different lines, or if the lags contradict each other. */
+FTH_MUST_USE enum fth_status fth_probe_store_merges(const struct fth_prober *prober,
+                                                    struct fth_store_merges *found,
+                                                    struct fth_error *error);
+/* Decides it from `count` lags in ascending order. `parts`: 0 if the stores take as long as merged
+ * ones, 1 if they take as long as stores to different lines. */
+FTH_MUST_USE enum fth_status fth_decide_store_merges(const double *lags, const double *parts,
+                                                     size_t count, struct fth_store_merges *found,
+                                                     struct fth_error *error);
 
 /* ---- bandwidth.c ---- */
 

@@ -338,6 +338,11 @@ static void write_stores(const struct fth_gpu *gpu, struct fth_buffer *out)
         fth_buffer_format(out, "%s  %s\n", any ? "" : "\nStores\n", effects[i].text);
         any = true;
     }
+    const double window = fth_gpu_number(gpu, "l1", "store_merge_cycles", NAN);
+    if (!isnan(window))
+        fth_buffer_format(out,
+                          "%s  L1  stores of two warps to a line are merged within %.0f cycles\n",
+                          any ? "" : "\nStores\n", window);
 }
 
 /* ---- loads with hints ---- */

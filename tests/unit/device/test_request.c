@@ -404,6 +404,7 @@ static const char *const texts[] = {
      "cold"),
     "hint fill none,ld.cg,st.wb,cp.async.ca via ca 384 offset 0 words 32x1 repeats 8 delay 9 held",
     "flight 128 repeats 4; cold",
+    "merge 256 warps 4 lag 12 repeats 5 shared; sm 3",
     "flight 32 step 8 warps 8 lanes 32 repeats 2 warm; sm 3",
     "hint survive ld.cs via ca 128 first 9 prior 512 targets 64 pressure 2048; carveout 0",
     "operate red.gpu chains 1 rounds 1 threads 64 sms 0; stride 128 per-warp blocks 65536",
