@@ -16,12 +16,14 @@ enum {
     LAGS = 31,
     SAMPLES = 3 /* of a repeat */
 };
-/* Numbers of warps that are tried: the first one with which merging makes a difference. At most as
- * many as an SM has schedulers, so that the warps do not wait for each other. */
-static const uint32_t warps[] = {2, 4};
+/* Numbers of warps that are tried. The first two with which merging makes a difference must give
+ * the same window: where stores wait for each other, it depends on how many there are. */
+static const uint32_t warps[] = {2, 4, 6};
+/* Maximum difference of the two windows. Chosen: the distance of two lags on simulated GPUs. */
+static const double max_difference_cycles = 8;
 /* Ratio of the times of stores to different lines and to the same lines if they are merged, at
  * least. Chosen: between 1 and 2, which are the limits. */
-static const double min_ratio = 1.4;
+static const double min_ratio = 1.3;
 /* Fraction of the difference between merged stores and others up to which a lag counts as merged.
  */
 static const double merged_part = 0.5;
@@ -83,10 +85,15 @@ enum fth_status fth_decide_store_merges(const double *lags, const double *parts,
 
 /* ---- experiments ---- */
 
-/* Finds the number of warps, and the end of merged stores and of others with it. */
-static enum fth_status choose_warps(const struct fth_prober *prober, uint32_t *chosen,
-                                    double *merged, double *different, size_t *samples,
-                                    struct fth_error *error)
+/* The end of merged stores and of stores to different lines, with a number of warps. */
+struct store_ends {
+    uint32_t warp_count;
+    double merged, different;
+};
+
+/* Finds the numbers of warps with which merging makes a difference. Returns how many there are. */
+static enum fth_status choose_warps(const struct fth_prober *prober, struct store_ends *ends,
+                                    size_t *count, size_t *samples, struct fth_error *error)
 {
     struct fth_request requests[2 * FTH_COUNT(warps)];
     struct fth_answers answers = {0};
@@ -96,35 +103,29 @@ static enum fth_status choose_warps(const struct fth_prober *prober, uint32_t *c
     }
     FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
     enum fth_status status = FTH_OK;
-    *chosen = 0;
-    for (size_t i = 0; i < FTH_COUNT(warps) && status == FTH_OK && !*chosen; i++) {
-        status = find_median(&answers.items[2 * i], false, merged, error);
+    for (size_t i = 0; i < FTH_COUNT(warps) && status == FTH_OK; i++) {
+        struct store_ends own = {.warp_count = warps[i]};
+        status = find_median(&answers.items[2 * i], false, &own.merged, error);
         if (status == FTH_OK)
-            status = find_median(&answers.items[2 * i + 1], false, different, error);
-        if (status == FTH_OK && *different >= min_ratio * *merged)
-            *chosen = warps[i];
+            status = find_median(&answers.items[2 * i + 1], false, &own.different, error);
+        if (status == FTH_OK && own.different >= min_ratio * own.merged)
+            ends[(*count)++] = own;
     }
     for (size_t i = 0; i < answers.count; i++)
         *samples += answers.items[i].count;
     fth_answers_fini(&answers);
-    FTH_TRY(status);
-    return *chosen ? FTH_OK
-                   : fth_fail(error, FTH_INCONCLUSIVE, "find merged stores", NULL,
-                              "stores of two warps to the same lines take as long as stores to "
-                              "different lines");
+    return status;
 }
 
-enum fth_status fth_probe_store_merges(const struct fth_prober *prober,
-                                       struct fth_store_merges *found, struct fth_error *error)
+/* Finds the window with one number of warps. */
+static enum fth_status find_window(const struct fth_prober *prober, const struct store_ends *ends,
+                                   struct fth_store_merges *found, struct fth_error *error)
 {
-    double merged = 0, different = 0, lags[LAGS], parts[LAGS];
-    uint32_t count = 0;
-    *found = (struct fth_store_merges){.samples = 0};
-    FTH_TRY(choose_warps(prober, &count, &merged, &different, &found->samples, error));
+    double lags[LAGS], parts[LAGS];
     struct fth_request requests[LAGS];
     struct fth_answers answers = {0};
     for (uint32_t i = 0; i < LAGS; i++)
-        requests[i] = make_request(count, 2 * (i + 1), true);
+        requests[i] = make_request(ends->warp_count, 2 * (i + 1), true);
     FTH_TRY(fth_ask(prober, requests, LAGS, &answers, error));
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < LAGS && status == FTH_OK; i++) {
@@ -132,10 +133,41 @@ enum fth_status fth_probe_store_merges(const struct fth_prober *prober,
         status = find_median(&answers.items[i], true, &lags[i], error);
         if (status == FTH_OK)
             status = find_median(&answers.items[i], false, &end, error);
-        parts[i] = (end - lags[i] - merged) / (different - merged);
+        parts[i] = (end - lags[i] - ends->merged) / (ends->different - ends->merged);
         found->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
     FTH_TRY(status);
     return fth_decide_store_merges(lags, parts, LAGS, found, error);
+}
+
+enum fth_status fth_probe_store_merges(const struct fth_prober *prober,
+                                       struct fth_store_merges *found, struct fth_error *error)
+{
+    static const char operation[] = "find merged stores";
+    struct store_ends ends[FTH_COUNT(warps)];
+    struct fth_store_merges other = {.samples = 0};
+    size_t count = 0;
+    *found = (struct fth_store_merges){.samples = 0};
+    FTH_TRY(choose_warps(prober, ends, &count, &found->samples, error));
+    if (count == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "stores of two warps to the same lines take as long as stores to different "
+                        "lines");
+    if (count == 1)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "only with %u warps do stores to the same lines take less time",
+                        ends[0].warp_count);
+    FTH_TRY(find_window(prober, &ends[0], found, error));
+    FTH_TRY(find_window(prober, &ends[1], &other, error));
+    found->samples += other.samples;
+    if (fabs(found->window_cycles - other.window_cycles) > max_difference_cycles)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "stores are merged within %.0f cycles with %u warps, but %.0f with %u",
+                        found->window_cycles, ends[0].warp_count, other.window_cycles,
+                        ends[1].warp_count);
+    found->low = fmin(found->low, other.low);
+    found->high = fmax(found->high, other.high);
+    found->window_cycles = (found->low + found->high) / 2;
+    return FTH_OK;
 }
