@@ -107,7 +107,7 @@ static void draw_effects(struct fth_rng *rng, uint64_t fill_bytes, struct effect
 {
     static const char *const priorities[] = {"normal", "first", "last"};
     *l1 = *l2 = (struct effects){{false}, {0}, {NULL}};
-    for (size_t i = FTH_VARIANT_NONE + 1; i < FTH_VARIANTS; i++) {
+    for (size_t i = FTH_VARIANT_NONE + 1; i < FTH_VARIANT_LOADS_END; i++) {
         const bool plain = i == FTH_VARIANT_LD_CA || i == FTH_VARIANT_LD_CG;
         const bool sized = i >= FTH_VARIANT_LD_L2_64B && i <= FTH_VARIANT_LD_L2_256B;
         const bool policy = is_l2_only(i) && !sized && fth_variant_names[i][0] == 'l';

@@ -133,8 +133,8 @@ static bool same_groups(const struct fth_attribute *a, const struct fth_attribut
     return same;
 }
 
-/* Whether both descriptions have the same value for each variant that was found. A priority that is
- * unknown is right. */
+/* Whether both descriptions have the same value for each variant of a load that was found. A
+ * priority that is unknown is right. */
 static bool same_by_variant(const struct row *row, const struct fth_gpu *truth,
                             const struct fth_gpu *found)
 {
@@ -146,8 +146,8 @@ static bool same_by_variant(const struct row *row, const struct fth_gpu *truth,
         size_t j = 0;
         while (j < known->count && strcmp(known->texts[j], names->texts[i]) != 0)
             j++;
-        if (j == known->count)
-            return false;
+        if (j == known->count) /* a store or a copy, which random GPUs do not describe */
+            continue;
         const bool same = have->kind == FTH_NUMBERS ? want->numbers[j] == have->numbers[i]
                                                     : strcmp(want->texts[j], have->texts[i]) == 0 ||
                                                           strcmp(have->texts[i], "unknown") == 0;
