@@ -77,8 +77,8 @@ struct fth_machine_ops {
     void (*free)(void *machine, uint64_t address);
     /* Allocates addresses whose memory repeats. The first *period bytes have memory of their own.
      * All further addresses that differ by a multiple of *period, a power of two, are the same
-     * memory. free_repeating takes the same `bytes`. Fails if the machine cannot do it for so many
-     * bytes, or lacks memory. NULL: the machine cannot do it. */
+     * memory. free_repeating takes the same `bytes`. Fails if `bytes` is too small for this, or if
+     * there is not enough memory. NULL: the machine cannot do it. */
     enum fth_status (*alloc_repeating)(void *machine, uint64_t bytes, uint64_t *address,
                                        uint64_t *period, struct fth_error *error);
     void (*free_repeating)(void *machine, uint64_t address, uint64_t bytes);

@@ -52,7 +52,8 @@ static const double load_variance = 1.2, mean_variance = 0.4;
 
 enum {
     /* Timed passes to measure the false miss rate. Chosen, not derived: three times as many as a
-     * walk has. */
+     * walk has. A walk over more than FTH_TLB_MANY_LOADS loads has enough loads with
+     * FTH_TLB_PASSES. */
     RATE_PASSES = 15,
     /* Minimum number of loads that the rate is divided by. A rate from fewer loads would be too
      * high: the walk over four pages has 60 loads. Chosen. */
@@ -236,7 +237,8 @@ bool fth_tlb_step_overflows(const struct fth_page_misses *misses, uint64_t count
 enum fth_status fth_tlb_step_learn_rate(struct fth_pages *pages, uint64_t fits,
                                         struct fth_tlb_step *step, struct fth_error *error)
 {
-    struct fth_page_walk walk = {.count = fits, .passes = fth_page_passes(fits, RATE_PASSES)};
+    const unsigned wanted = fits > FTH_TLB_MANY_LOADS ? FTH_TLB_PASSES : RATE_PASSES;
+    struct fth_page_walk walk = {.count = fits, .passes = fth_page_passes(fits, wanted)};
     FTH_TRY(fth_pages_walk(pages, &walk, 1, error));
     const struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, step);
     const double events = fmax((double)misses.missed_loads, min_rate_events);
