@@ -370,8 +370,8 @@ static inline bool fth_hint_is_variant(size_t target)
 
 /* Independent loads past the L1 by `warps` warps of one SM, each of another line; `lanes` is 1 (all
  * lanes of a warp read the same line) or 32 (each reads another one). The trials of a repeat issue
- * `step`, 2 * `step`, … up to `loads` loads per warp. With `warm`, the lines are in the L2; they are
- * in memory with the request's `cold`.
+ * `step`, 2 * `step`, … up to `loads` loads per warp. With `warm`, the lines are in the L2; they
+ * are in memory with the request's `cold`.
  *
  * Samples: two for each trial, in the order of repeats and loads: the cycles until the first warp
  * has issued its loads, and until all loads of all warps have returned. */
@@ -381,8 +381,8 @@ struct fth_flight {
 };
 
 /* Stores of whole lines of 128 bytes by `warps` warps of one SM, an even number: each warp stores
- * to `lines` lines. With `shared`, two neighbouring warps store to the same lines, and the second one
- * begins `lag` multiplications later, which take about 4 cycles each.
+ * to `lines` lines. With `shared`, two neighbouring warps store to the same lines, and the second
+ * one begins `lag` multiplications later, which take about 4 cycles each.
  *
  * Samples: three for each repeat, in cycles from the start: the first store of the first warp, that
  * of the second warp, and the end of all stores. */

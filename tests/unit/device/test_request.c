@@ -456,8 +456,8 @@ static void recorded_requests_survive_their_text(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "bench-arith-h200", "bench-caches-h200", "bench-memory-h200",
-        "conformance-h200", "h200",              "l1-h200"};
+        "bench-arith-h200", "bench-caches-h200", "bench-memory-h200", "conformance-h200", "h200",
+        "l1-h200"};
     size_t families[FTH_FAMILY_COUNT] = {0};
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         char path[512];
