@@ -422,7 +422,8 @@ static void random_gpus_are_described_correctly(void **state)
     assert_true(MAX_INCONCLUSIVE_PART * inconclusive_gpus <= gpus);
     assert_int_equal(all[WRONG], 0);
     assert_int_equal(bare_figures, 0);
-    assert_true(100 * all[RIGHT] >= MIN_RIGHT_PERCENT * sum);
+    /* Seeds that are listed are no random sample: they were chosen because a figure was wrong. */
+    assert_true(listed_seeds || 100 * all[RIGHT] >= MIN_RIGHT_PERCENT * sum);
 }
 
 int main(int count, char *words[])
