@@ -352,7 +352,7 @@ static void add_code_and_constants(struct fth_rng *rng, struct fth_buffer *text)
     if (!unified)
         storage = (struct storage){.sets = UINT64_C(1) << between(rng, 4, 5),
                                    .ways = between(rng, 4, 8),
-                                   .line_bytes = 64 << fth_rng_below(rng, 2)};
+                                   .line_bytes = UINT64_C(64) << fth_rng_below(rng, 2)};
     add_storage(text, "constant_l15", storage);
     add_text(text, "policy", "lru");
     add_number(text, "latency_cycles", between(rng, 70, 110));
