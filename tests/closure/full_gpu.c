@@ -117,7 +117,7 @@ static void draw_effects(struct fth_rng *rng, uint64_t fill_bytes, struct effect
                            ? 0
                            : fth_rng_below(rng, 1 + fill_bytes / SECTOR_BYTES) * SECTOR_BYTES;
         /* A fill is one sector or, for a line of four, two or four. */
-        l1->bytes[i] -= l1->bytes[i] == 3 * SECTOR_BYTES ? SECTOR_BYTES : 0;
+        l1->bytes[i] -= l1->bytes[i] == UINT64_C(3) * SECTOR_BYTES ? SECTOR_BYTES : 0;
         l1->priority[i] = plain ? "normal" : priorities[fth_rng_below(rng, 3)];
         l2->listed[i] = true;
         l2->bytes[i] = fill_bytes << (plain || policy ? 0 : fth_rng_below(rng, 3));
@@ -227,8 +227,8 @@ static void add_slices(struct fth_rng *rng, struct fth_buffer *text, const struc
     for (size_t i = 0; i < layout->sms; i++)
         groups = layout->group[i] >= groups ? layout->group[i] + 1 : groups;
     for (size_t i = 0; i < groups * slices; i++)
-        cycles[i] = latency + between(rng, 0, 2 * MAX_SLICE_EXTRA) - MAX_SLICE_EXTRA;
-    add_number(text, "slices", slices * (home_mask ? 2 : 1));
+        cycles[i] = latency + between(rng, 0, UINT64_C(2) * MAX_SLICE_EXTRA) - MAX_SLICE_EXTRA;
+    add_number(text, "slices", (uint64_t)slices * (home_mask ? 2 : 1));
     add_number(text, "slice_bytes", granularity);
     add_masks(text, "slice_masks", masks, mask_count);
     add_list(text, "slice_group_by_sm", layout->group, layout->sms);

@@ -197,8 +197,8 @@ static void check_allocations(const char *const *texts, size_t count, const char
     assert_int_equal(fake.live, 0);
     char found[1024] = "", *line = strtok(fake.log, "\n");
     for (; line; line = strtok(NULL, "\n")) {
-        unsigned long long bytes;
-        const bool is_large = sscanf(line, "alloc %llu", &bytes) == 1 && bytes >= gib;
+        const bool is_large =
+            strncmp(line, "alloc ", 6) == 0 && strtoull(line + 6, NULL, 10) >= gib;
         if (is_large || strncmp(line, "repeating", 9) == 0 || strncmp(line, "end", 3) == 0)
             snprintf(found + strlen(found), sizeof found - strlen(found), "%.*s\n",
                      (int)strcspn(line, "a") == 0 ? (int)strcspn(line + 6, " ") + 6
