@@ -384,8 +384,8 @@ struct fth_flight {
  * to `lines` lines. With `shared`, two neighbouring warps store to the same lines, and the second
  * one begins `lag` multiplications later, which take about 4 cycles each.
  *
- * Samples: three for each repeat, in cycles from the start: the first store of the first warp, that
- * of the second warp, and the end of all stores. */
+ * Samples: three for each repeat, in cycles from the start: when the first warp issues its first
+ * store, when the second warp issues its first store, and when all stores have ended. */
 struct fth_merge_stores {
     uint32_t lines, warps, lag, repeats;
     bool shared;

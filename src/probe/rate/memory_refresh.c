@@ -109,8 +109,8 @@ static void collect(const struct series *series, struct events *events)
 
 /* ---- multiples of the period ---- */
 
-/* The loads that arrive in windows in which memory would delay them if the true period was a part
- * of the one that was found, and the windows. */
+/* Counts of windows and of the loads in them. A window is a time in which memory would delay loads
+ * if the true period were a fraction of the measured one. */
 struct windows {
     double loads, windows;
 };
