@@ -11,7 +11,6 @@
 #include "device/family/family.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static const char operation[] = "check request";
 
@@ -26,10 +25,7 @@ enum {
     READS_PER_ELEMENT = 200,
     /* Samples of a search before the members. */
     HEADER = 5,
-    THREADS = 1024, /* CUDA's maximum per block, for many reads in flight */
-    /* Blocks per SM. One of them executes the request. Several, so that the SM gets at least one,
-     * whatever the order in which the GPU distributes the blocks. */
-    BLOCKS_PER_SM = 4
+    THREADS = 1024 /* CUDA's maximum per block, for many reads in flight */
 };
 /* Rate of line reads by one SM that every GPU exceeds, for the time limit. Chosen, not derived. */
 static const double min_lines_per_s = 1e8;
@@ -238,46 +234,20 @@ static uint64_t count_samples(const struct fth_request *request)
 
 /* ---- execution ---- */
 
-/* The beginning of the memory for results: the ticket, in a sector of its own. */
-enum { TICKET_BYTES = 32 };
 /* Where the steps of a script are: behind the ticket and the largest number of samples. */
 enum {
     MAX_SAMPLES = 1 + HEADER + FTH_EVICT_MAX_MEMBERS,
     MAX_ACCESSES = FTH_EVICT_MAX_READS + FTH_EVICT_MAX_MEMBERS + 1,
-    STEPS_OFFSET = TICKET_BYTES + 4 * MAX_SAMPLES,
+    STEPS_OFFSET = FTH_TICKET_BYTES + 4 * MAX_SAMPLES,
     CONTROL_BYTES = STEPS_OFFSET + 4 * MAX_ACCESSES
 };
-
-/* Memory that the family keeps from request to request. */
-struct evict_state {
-    struct fth_zeroed data;    /* the array */
-    struct fth_zeroed control; /* ticket, samples and steps */
-};
-
-static enum fth_status open_state(struct fth_runner *runner, void **state, struct fth_error *error)
-{
-    (void)runner;
-    *state = calloc(1, sizeof(struct evict_state));
-    return *state ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
-}
-
-static void release_state(struct fth_runner *runner, void *opaque)
-{
-    struct evict_state *state = opaque;
-    fth_zeroed_release(runner, &state->data);
-    fth_zeroed_release(runner, &state->control);
-    free(state);
-}
 
 static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
                              struct fth_error *error)
 {
     const struct fth_request *request = lowered->request;
     const struct fth_evict *evict = &request->evict;
-    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
-        return fth_fail(error, FTH_NOT_FOUND, "run experiments", NULL,
-                        "the GPU has no SM with this index");
-    lowered->blocks = runner->facts.sms * (runner->facts.concurrent ? BLOCKS_PER_SM : 1);
+    FTH_TRY(fth_ticket_lower(runner, lowered, error));
     lowered->threads = THREADS;
     const double tests = evict->kind == FTH_EVICT_SEARCH
                              ? (double)evict->max_tests * evict->repeats * evict->passes
@@ -294,7 +264,7 @@ struct evict_run {
     struct fth_runner *runner;
     struct fth_family_slot *slot;
     const struct fth_lowered *lowered;
-    const struct evict_state *state;
+    const struct fth_ticket_memory *state;
 };
 
 enum { COMMON_ARGUMENTS = 8, MAX_FURTHER = 8 };
@@ -305,15 +275,15 @@ static enum fth_status launch(const struct evict_run *run, const char *kernel,
 {
     const struct fth_request *request = run->lowered->request;
     const struct fth_evict *evict = &request->evict;
-    uint64_t arguments[COMMON_ARGUMENTS + MAX_FURTHER] = {
-        run->state->data.address,
-        evict->line_bytes,
-        evict->lines - 1,
-        evict->seed,
-        run->runner->sms[request->sm == FTH_ANY_SM ? 0 : request->sm],
-        run->state->control.address,
-        evict->warm_bytes,
-        run->state->control.address + TICKET_BYTES};
+    uint64_t arguments[COMMON_ARGUMENTS + MAX_FURTHER] = {run->state->data.address,
+                                                          evict->line_bytes,
+                                                          evict->lines - 1,
+                                                          evict->seed,
+                                                          fth_ticket_sm(run->runner, request),
+                                                          run->state->control.address,
+                                                          evict->warm_bytes,
+                                                          run->state->control.address +
+                                                              FTH_TICKET_BYTES};
     for (size_t i = 0; i < count; i++)
         arguments[COMMON_ARGUMENTS + i] = further[i];
     struct fth_machine_launch launch = fth_lowered_launch(run->lowered);
@@ -365,24 +335,16 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     const struct fth_machine_ops *ops = runner->ops;
     const struct fth_evict *evict = &lowered->request->evict;
     const bool search = evict->kind == FTH_EVICT_SEARCH;
-    struct evict_state *state = slot->state;
+    struct fth_ticket_memory *state = slot->state;
     const struct evict_run run = {runner, slot, lowered, state};
     FTH_TRY(fth_zeroed_grow(runner, &state->control, CONTROL_BYTES, error));
     FTH_TRY(
         fth_zeroed_grow(runner, &state->data, (uint64_t)evict->lines * evict->line_bytes, error));
     FTH_TRY(ops->fill(runner->machine, state->control.address, 0, STEPS_OFFSET, error));
     FTH_TRY(search ? launch_search(&run, error) : launch_script(&run, error));
-    FTH_TRY(ops->wait(runner->machine, lowered->time_limit_s, error));
-    /* The first word of the results is not 0 if a block has executed the request. It is a sample of
-     * a search, and precedes those of a script. */
-    const uint64_t results = state->control.address + TICKET_BYTES;
-    uint32_t done = 0;
-    FTH_TRY(ops->download(runner->machine, &done, results, sizeof done, error));
-    if (!done)
-        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
-                        "no block of the launch was executed by the SM");
-    return ops->download(runner->machine, cycles, results + (search ? 0 : sizeof done),
-                         lowered->sample_count * sizeof *cycles, error);
+    /* The word that says whether the request was executed is the first sample of a search, and
+     * precedes those of a script. */
+    return fth_ticket_read(runner, state, lowered, search ? 0 : sizeof *cycles, cycles, error);
 }
 
 const struct fth_family_ops fth_family_evict = {
@@ -392,8 +354,8 @@ const struct fth_family_ops fth_family_evict = {
     .read = read_text,
     .samples = count_samples,
     .make_ptx = fth_kernels_evict,
-    .open = open_state,
-    .release = release_state,
+    .open = fth_ticket_open,
+    .release = fth_ticket_release,
     .disturbs = FTH_DISTURBS_L2,
     .lower = lower,
     .run = run,

@@ -9,16 +9,12 @@
 #include "device/family/family.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static const char operation[] = "check request";
 
 enum {
-    MAX_WARPS = 8,      /* so that the registers of an SM suffice, see flight.ptx */
-    MAX_REPEATS = 1000, /* chosen, not derived */
-    /* Blocks per SM. One of them executes the request. Several, so that the SM gets at least one,
-     * whatever the order in which the GPU distributes the blocks. */
-    BLOCKS_PER_SM = 4
+    MAX_WARPS = 8,     /* so that the registers of an SM suffice, see flight.ptx */
+    MAX_REPEATS = 1000 /* chosen, not derived */
 };
 
 /* ---- requests ---- */
@@ -87,39 +83,12 @@ static uint64_t count_samples(const struct fth_request *request)
 
 /* ---- execution ---- */
 
-/* The ticket, in a sector of its own, comes first in the memory for results. */
-enum { TICKET_BYTES = 32 };
-
-/* Memory that the family keeps from request to request. */
-struct flight_state {
-    struct fth_zeroed data;
-    struct fth_zeroed control; /* ticket and samples */
-};
-
-static enum fth_status open_state(struct fth_runner *runner, void **state, struct fth_error *error)
-{
-    (void)runner;
-    *state = calloc(1, sizeof(struct flight_state));
-    return *state ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
-}
-
-static void release_state(struct fth_runner *runner, void *opaque)
-{
-    struct flight_state *state = opaque;
-    fth_zeroed_release(runner, &state->data);
-    fth_zeroed_release(runner, &state->control);
-    free(state);
-}
-
 static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
                              struct fth_error *error)
 {
     const struct fth_request *request = lowered->request;
     const struct fth_flight *flight = &request->flight;
-    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
-        return fth_fail(error, FTH_NOT_FOUND, "run experiments", NULL,
-                        "the GPU has no SM with this index");
-    lowered->blocks = runner->facts.sms * (runner->facts.concurrent ? BLOCKS_PER_SM : 1);
+    FTH_TRY(fth_ticket_lower(runner, lowered, error));
     lowered->threads = 32 * flight->warps;
     lowered->time_limit_s = FTH_MIN_TIME_LIMIT_S + (double)count_trials(flight) * flight->loads *
                                                        flight->warps * flight->lanes *
@@ -134,19 +103,16 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     const struct fth_machine_ops *ops = runner->ops;
     const struct fth_request *request = lowered->request;
     const struct fth_flight *flight = &request->flight;
-    struct flight_state *state = slot->state;
+    struct fth_ticket_memory *state = slot->state;
     const uint64_t span = (uint64_t)flight->loads * FTH_FLIGHT_LINE_BYTES;
     const uint64_t trial_span = flight->warm ? 0 : span * flight->warps * flight->lanes;
     const uint64_t trials = count_trials(flight);
-    const uint64_t sample_bytes = lowered->sample_count * sizeof *cycles;
-    const uint64_t control_bytes = TICKET_BYTES + sizeof *cycles + sample_bytes;
     const uint64_t data_bytes = span * flight->warps * flight->lanes + (trials - 1) * trial_span;
     FTH_TRY(fth_zeroed_grow(runner, &state->data, data_bytes, error));
-    FTH_TRY(fth_zeroed_grow(runner, &state->control, control_bytes, error));
-    FTH_TRY(ops->fill(runner->machine, state->control.address, 0, control_bytes, error));
+    FTH_TRY(fth_ticket_clear(runner, state, lowered, error));
     if (request->cold)
         FTH_TRY(fth_runner_flush(runner, error));
-    const uint64_t results = state->control.address + TICKET_BYTES;
+    const uint64_t results = state->control.address + FTH_TICKET_BYTES;
     const uint64_t arguments[] = {state->data.address,
                                   span,
                                   flight->lanes,
@@ -155,7 +121,7 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
                                   trials,
                                   trial_span,
                                   flight->warm,
-                                  runner->sms[request->sm == FTH_ANY_SM ? 0 : request->sm],
+                                  fth_ticket_sm(runner, request),
                                   state->control.address,
                                   results};
     struct fth_machine_launch launch = fth_lowered_launch(lowered);
@@ -164,14 +130,7 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     launch.arguments = arguments;
     launch.argument_bytes = sizeof arguments;
     FTH_TRY(ops->launch(runner->machine, &launch, error));
-    FTH_TRY(ops->wait(runner->machine, lowered->time_limit_s, error));
-    /* The first word of the results is not 0 if a block has executed the request. */
-    uint32_t done = 0;
-    FTH_TRY(ops->download(runner->machine, &done, results, sizeof done, error));
-    if (!done)
-        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
-                        "no block of the launch was executed by the SM");
-    return ops->download(runner->machine, cycles, results + sizeof done, sample_bytes, error);
+    return fth_ticket_read(runner, state, lowered, sizeof *cycles, cycles, error);
 }
 
 const struct fth_family_ops fth_family_flight = {
@@ -181,8 +140,8 @@ const struct fth_family_ops fth_family_flight = {
     .read = read_text,
     .samples = count_samples,
     .make_ptx = fth_kernels_flight,
-    .open = open_state,
-    .release = release_state,
+    .open = fth_ticket_open,
+    .release = fth_ticket_release,
     .disturbs = FTH_DISTURBS_L2,
     .lower = lower,
     .run = run,

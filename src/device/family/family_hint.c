@@ -10,7 +10,6 @@
 #include "device/family/family.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char operation[] = "check request";
@@ -23,10 +22,7 @@ enum {
     MAX_DELAY_CYCLES = 1 << 20, /* chosen, not derived */
     MAX_TARGETS = 4096,         /* chosen, not derived */
     MAX_LINES = 1 << 26,        /* chosen, not derived */
-    THREADS = 1024, /* of `survive`: CUDA's maximum per block, for many reads in flight */
-    /* Blocks per SM. One of them executes the request. Several, so that the SM gets at least one,
-     * whatever the order in which the GPU distributes the blocks. */
-    BLOCKS_PER_SM = 4,
+    THREADS = 1024,    /* of `survive`: CUDA's maximum per block, for many reads in flight */
     LANDING_BYTES = 16 /* shared memory that copies write to: the most that cp.async copies */
 };
 /* The variants that copy to shared memory. */
@@ -192,39 +188,12 @@ static uint64_t count_samples(const struct fth_request *request)
 
 /* ---- execution ---- */
 
-/* The ticket, in a sector of its own, comes first in the memory for results. */
-enum { TICKET_BYTES = 32 };
-
-/* Memory that the family keeps from request to request. */
-struct hint_state {
-    struct fth_zeroed data;
-    struct fth_zeroed control; /* ticket and samples */
-};
-
-static enum fth_status open_state(struct fth_runner *runner, void **state, struct fth_error *error)
-{
-    (void)runner;
-    *state = calloc(1, sizeof(struct hint_state));
-    return *state ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
-}
-
-static void release_state(struct fth_runner *runner, void *opaque)
-{
-    struct hint_state *state = opaque;
-    fth_zeroed_release(runner, &state->data);
-    fth_zeroed_release(runner, &state->control);
-    free(state);
-}
-
 static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
                              struct fth_error *error)
 {
     const struct fth_request *request = lowered->request;
     const struct fth_hint *hint = &request->hint;
-    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
-        return fth_fail(error, FTH_NOT_FOUND, "run experiments", NULL,
-                        "the GPU has no SM with this index");
-    lowered->blocks = runner->facts.sms * (runner->facts.concurrent ? BLOCKS_PER_SM : 1);
+    FTH_TRY(fth_ticket_lower(runner, lowered, error));
     lowered->threads = hint->kind == FTH_HINT_FILL ? 32 : THREADS;
     lowered->shared_bytes = hint->variants & copies ? LANDING_BYTES : 0;
     lowered->time_limit_s =
@@ -239,11 +208,12 @@ static enum fth_status launch(struct fth_runner *runner, const struct fth_family
 {
     const struct fth_request *request = lowered->request;
     const struct fth_hint *hint = &request->hint;
-    const struct hint_state *state = slot->state;
+    const struct fth_ticket_memory *state = slot->state;
     const bool fill = hint->kind == FTH_HINT_FILL;
-    const uint64_t sm = runner->sms[request->sm == FTH_ANY_SM ? 0 : request->sm];
+    const uint64_t sm = fth_ticket_sm(runner, request);
     const uint64_t data = state->data.address + (uint64_t)hint->first * hint->stride_bytes;
-    const uint64_t ticket = state->control.address, samples = state->control.address + TICKET_BYTES;
+    const uint64_t ticket = state->control.address,
+                   samples = state->control.address + FTH_TICKET_BYTES;
     const uint64_t through = hint->path == FTH_PATH_CA;
     const uint64_t fill_arguments[] = {data,
                                        hint->stride_bytes,
@@ -275,30 +245,18 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
                            const struct fth_lowered *lowered, uint32_t *cycles,
                            struct fth_error *error)
 {
-    const struct fth_machine_ops *ops = runner->ops;
     const struct fth_hint *hint = &lowered->request->hint;
-    struct hint_state *state = slot->state;
+    struct fth_ticket_memory *state = slot->state;
     const uint64_t parts =
         hint->first + (hint->kind == FTH_HINT_FILL
                            ? lowered->sample_count
                            : (uint64_t)hint->prior + hint->targets + hint->pressure);
-    const uint64_t sample_bytes = lowered->sample_count * sizeof *cycles;
-    const uint64_t control_bytes = TICKET_BYTES + sizeof *cycles + sample_bytes;
     FTH_TRY(fth_zeroed_grow(runner, &state->data, parts * hint->stride_bytes, error));
-    FTH_TRY(fth_zeroed_grow(runner, &state->control, control_bytes, error));
-    FTH_TRY(ops->fill(runner->machine, state->control.address, 0, control_bytes, error));
+    FTH_TRY(fth_ticket_clear(runner, state, lowered, error));
     if (lowered->request->cold)
         FTH_TRY(fth_runner_flush(runner, error));
     FTH_TRY(launch(runner, slot, lowered, error));
-    FTH_TRY(ops->wait(runner->machine, lowered->time_limit_s, error));
-    /* The first word of the results is not 0 if a block has executed the request. */
-    const uint64_t results = state->control.address + TICKET_BYTES;
-    uint32_t done = 0;
-    FTH_TRY(ops->download(runner->machine, &done, results, sizeof done, error));
-    if (!done)
-        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
-                        "no block of the launch was executed by the SM");
-    return ops->download(runner->machine, cycles, results + sizeof done, sample_bytes, error);
+    return fth_ticket_read(runner, state, lowered, sizeof *cycles, cycles, error);
 }
 
 const struct fth_family_ops fth_family_hint = {
@@ -310,8 +268,8 @@ const struct fth_family_ops fth_family_hint = {
     .min_capability = 80,
     .too_old = "cache hints need compute capability 8.0",
     .make_ptx = fth_kernels_hint,
-    .open = open_state,
-    .release = release_state,
+    .open = fth_ticket_open,
+    .release = fth_ticket_release,
     .disturbs = FTH_DISTURBS_L2,
     .lower = lower,
     .run = run,

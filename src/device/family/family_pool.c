@@ -1,6 +1,8 @@
 /* Grows, divides and frees the memory of families; see family_pool.h. */
 #include "device/runner.h"
 
+#include <stdlib.h>
+
 /* Between two uses of the same piece, a cold experiment accesses this many times the size of the
  * L2. With random replacement, exp(-4) of the lines (one in 55) are then still in the L2. */
 static const uint64_t cold_l2_sizes = 4;
@@ -76,4 +78,65 @@ void fth_zeroed_release(struct fth_runner *runner, struct fth_zeroed *memory)
     if (memory->address)
         runner->ops->free(runner->machine, memory->address);
     *memory = (struct fth_zeroed){0};
+}
+
+/* ---- requests that one SM executes ---- */
+
+/* Blocks per SM, so that each SM gets at least one, whatever the order in which the GPU distributes
+ * the blocks. Chosen, not derived. */
+enum { BLOCKS_PER_SM = 4 };
+
+enum fth_status fth_ticket_open(struct fth_runner *runner, void **state, struct fth_error *error)
+{
+    (void)runner;
+    *state = calloc(1, sizeof(struct fth_ticket_memory));
+    return *state ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
+}
+
+void fth_ticket_release(struct fth_runner *runner, void *state)
+{
+    struct fth_ticket_memory *memory = state;
+    fth_zeroed_release(runner, &memory->data);
+    fth_zeroed_release(runner, &memory->control);
+    free(memory);
+}
+
+enum fth_status fth_ticket_lower(const struct fth_runner *runner, struct fth_lowered *lowered,
+                                 struct fth_error *error)
+{
+    const struct fth_request *request = lowered->request;
+    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
+        return fth_fail(error, FTH_NOT_FOUND, "run experiments", NULL,
+                        "the GPU has no SM with this index");
+    lowered->blocks = runner->facts.sms * (runner->facts.concurrent ? BLOCKS_PER_SM : 1);
+    return FTH_OK;
+}
+
+uint32_t fth_ticket_sm(const struct fth_runner *runner, const struct fth_request *request)
+{
+    return runner->sms[request->sm == FTH_ANY_SM ? 0 : request->sm];
+}
+
+enum fth_status fth_ticket_clear(struct fth_runner *runner, struct fth_ticket_memory *memory,
+                                 const struct fth_lowered *lowered, struct fth_error *error)
+{
+    const uint64_t bytes = FTH_TICKET_BYTES + (1 + lowered->sample_count) * sizeof(uint32_t);
+    FTH_TRY(fth_zeroed_grow(runner, &memory->control, bytes, error));
+    return runner->ops->fill(runner->machine, memory->control.address, 0, bytes, error);
+}
+
+enum fth_status fth_ticket_read(struct fth_runner *runner, const struct fth_ticket_memory *memory,
+                                const struct fth_lowered *lowered, uint64_t offset,
+                                uint32_t *cycles, struct fth_error *error)
+{
+    const struct fth_machine_ops *ops = runner->ops;
+    const uint64_t results = memory->control.address + FTH_TICKET_BYTES;
+    uint32_t done = 0;
+    FTH_TRY(ops->wait(runner->machine, lowered->time_limit_s, error));
+    FTH_TRY(ops->download(runner->machine, &done, results, sizeof done, error));
+    if (!done)
+        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                        "no block of the launch was executed by the SM");
+    return ops->download(runner->machine, cycles, results + offset,
+                         lowered->sample_count * sizeof *cycles, error);
 }

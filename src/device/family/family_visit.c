@@ -18,9 +18,7 @@ enum {
     WORD_BYTES = 4,
     DISCARDED_BYTES = 128, /* PTX ISA, discard */
     THREADS = 32,          /* of which one works */
-    /* Blocks per SM, of which one works, as in family_evict.c. */
-    BLOCKS_PER_SM = 4,
-    TICKET_BYTES = 256 /* an allocation of its own line */
+    TICKET_BYTES = 256     /* an allocation of its own line */
 };
 #define MAX_BYTES (UINT64_C(1) << 40)
 /* Upper bounds for one access in seconds: of host memory, and of managed memory that has to be
@@ -226,10 +224,7 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "%s: requires compute capability %u.%u or later",
                         fth_visit_title(visit->operation), min / 10, min % 10);
-    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
-        return fth_fail(error, FTH_NOT_FOUND, "run experiments", NULL,
-                        "the GPU has no SM with this index");
-    lowered->blocks = runner->facts.sms * (runner->facts.concurrent ? BLOCKS_PER_SM : 1);
+    FTH_TRY(fth_ticket_lower(runner, lowered, error));
     lowered->threads = THREADS;
     lowered->time_limit_s =
         FTH_MIN_TIME_LIMIT_S +
