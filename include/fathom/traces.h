@@ -100,6 +100,9 @@ struct fth_trace_instruction {
     /* The same position with the name of the file and, if the code is inlined, the calls: at most
      * 32 positions, the innermost ones. NULL: the trace has no names of files. */
     const struct fth_source_position *source;
+    /* For a load: how many instructions the warp issues before it needs the result, as estimated
+     * from the PTX. UINT32_MAX: it never needs it, or this is unknown. */
+    uint32_t wait;
 };
 /* Returns the number of memory instructions of all kernels of a trace. */
 FTH_API size_t fth_trace_instruction_count(const struct fth_trace *trace);
