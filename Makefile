@@ -98,7 +98,9 @@ closure:
 	@result=0; for arguments in 'noisy published' '1 1000' 'noisy 1 500'; do \
 	  echo "test_closure $$arguments"; $(BUILD)/tests/test_closure jobs=$(JOBS) $$arguments || result=1; done; \
 	  for arguments in '1 500' 'noisy 1 500'; do \
-	  echo "test_full_closure $$arguments"; $(BUILD)/tests/test_full_closure $$arguments || result=1; done; exit $$result
+	  echo "test_full_closure $$arguments"; $(BUILD)/tests/test_full_closure $$arguments || result=1; done; \
+	  for arguments in '1 100' 'noisy 1 100'; do \
+	  echo "test_bench_closure $$arguments"; $(BUILD)/tests/test_bench_closure $$arguments || result=1; done; exit $$result
 
 # Compares traces of the workloads, at the sizes in their launch files, with the counters of an H200.
 # Takes a minute.

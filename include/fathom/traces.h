@@ -100,6 +100,12 @@ struct fth_trace_instruction {
     /* The same position with the name of the file and, if the code is inlined, the calls: at most
      * 32 positions, the innermost ones. NULL: the trace has no names of files. */
     const struct fth_source_position *source;
+    /* Hints for the caches, and the unit that performs the access; 0 in most cases. Bits 0 to 2 and
+     * 3 to 5: eviction priority in the L1 (.L1::…) and in the L2: 0 none, 1 normal, 2 unchanged,
+     * 3 first, 4 last, 5 no_allocate. Bits 6 and 7: size of the prefetch: 0 none, 1 .L2::64B,
+     * 2 .L2::128B, 3 .L2::256B. Bit 8: .relaxed, .acquire or .release. Bits 9 and 10: 0 lanes of
+     * the warp, 1 cp.async, 2 others, such as bulk copies. */
+    uint32_t hints;
     /* For a load: how many instructions the warp issues before it needs the result, as estimated
      * from the PTX. UINT32_MAX: it never needs it, or this is unknown. */
     uint32_t wait;

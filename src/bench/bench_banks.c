@@ -82,24 +82,30 @@ static enum fth_status note_banks(const struct fth_bench_run *run, const struct 
         "best fit to the latencies of one warp at strides of 1 to 128 words";
     const struct {
         const char *name, *unit, *method;
-        double value;
+        double value, low, high;
+        const struct fth_evidence *evidence; /* NULL: the figure has an interval */
     } rows[] = {
-        {"banks", "", fit_method, banks->banks},
+        {"banks", "", fit_method, banks->banks, NAN, NAN, &banks->evidence},
         {"bank_bytes", "B", "whether a warp's loads of adjacent 8-byte words conflict",
-         banks->bank_bytes},
-        {"conflict_cycles", "cycles", fit_method, round(100 * banks->conflict_cycles) / 100},
+         banks->bank_bytes, NAN, NAN, &banks->width_evidence},
+        {"conflict_cycles", "cycles", fit_method, round(100 * banks->conflict_cycles) / 100,
+         round(100 * banks->conflict_low) / 100, round(100 * banks->conflict_high) / 100, NULL},
         {"latency_cycles", "cycles", "dependent loads of adjacent words by one warp",
-         round(100 * banks->first_cycles) / 100},
+         round(100 * banks->first_cycles) / 100, round(100 * banks->first_low) / 100,
+         round(100 * banks->first_high) / 100, NULL},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         if (rows[i].value == 0) /* not found */
             continue;
         FTH_TRY(fth_bench_add_figure(run->bench, rows[i].name, rows[i].value, rows[i].unit,
                                      rows[i].method, error));
+        const double interval[] = {rows[i].low, rows[i].high};
         FTH_TRY(fth_note(run->described,
                          &(struct fth_note){.element = "shared",
                                             .attribute = rows[i].name,
                                             .number = rows[i].value,
+                                            .interval = rows[i].evidence ? NULL : interval,
+                                            .evidence = rows[i].evidence,
                                             .samples = banks->samples,
                                             .method = rows[i].method},
                          error));

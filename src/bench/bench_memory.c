@@ -188,7 +188,7 @@ static enum fth_status add_delays(const struct fth_bench_run *run, const char *t
         {.element = "memory",
          .attribute = cycles_name,
          .number = round(delays->cycles),
-         .evidence = &delays->evidence,
+         .evidence = &delays->cycles_evidence,
          .samples = delays->samples,
          .method = "98 % quantile of these delays: a lower bound, because loads can fall into step "
                    "with them"}};

@@ -59,6 +59,7 @@ struct point {
     unsigned word_bytes;
     uint32_t threads, blocks, ilp, warps;
     double bytes_per_cycle, bytes_per_s;
+    double low_bytes_per_s, high_bytes_per_s; /* of the slowest and of the fastest repeat */
 };
 
 struct sweep {
@@ -109,6 +110,9 @@ static enum fth_status measure(const struct fth_bench_run *run, enum fth_operati
     point->bytes_per_cycle =
         2.0 * point->word_bytes * point->threads * point->blocks / cycles.value;
     point->bytes_per_s = point->bytes_per_cycle * cycles.clock_mhz * 1e6;
+    point->low_bytes_per_s = point->bytes_per_s * cycles.value / cycles.high;
+    point->high_bytes_per_s =
+        cycles.low > 0 ? point->bytes_per_s * cycles.value / cycles.low : point->bytes_per_s;
     sweep->clock_mhz = cycles.clock_mhz;
     return FTH_OK;
 }
@@ -197,6 +201,24 @@ static double bank_bytes(const struct fth_bench_run *run, const struct fth_banks
     return banks->bank_bytes ? banks->bank_bytes / (fermi ? 2.0 : 1.0) : NAN;
 }
 
+/* Writes the bandwidth of the best copy. Its interval has the slowest and the fastest repeat. */
+static enum fth_status note_copy(const struct fth_bench_run *run, const struct point *best,
+                                 size_t samples, struct fth_error *error)
+{
+    const double sms = (double)run->prober.sms;
+    const double rate = round(best->bytes_per_s / 1e8) * 1e8 * sms;
+    const double interval[] = {fmin(round(best->low_bytes_per_s / 1e8) * 1e8 * sms, rate),
+                               fmax(round(best->high_bytes_per_s / 1e8) * 1e8 * sms, rate)};
+    return fth_note(run->described,
+                    &(struct fth_note){.element = "shared",
+                                       .attribute = "copy_bytes_per_s",
+                                       .number = rate,
+                                       .interval = interval,
+                                       .samples = samples,
+                                       .method = "best copy per SM x number of SMs"},
+                    error);
+}
+
 /* Table 7 of the paper: the theoretical and the achieved throughput. */
 static enum fth_status summarize(const struct fth_bench_run *run, const struct sweep *sweep,
                                  const struct fth_banks *banks, struct fth_error *error)
@@ -235,14 +257,7 @@ static enum fth_status summarize(const struct fth_bench_run *run, const struct s
         FTH_TRY(fth_bench_add_figure(run->bench, "copy_of_theory", round(1000 * part) / 1000, "",
                                      "best copy / (banks x width x clock)", error));
     if (best)
-        FTH_TRY(fth_note(run->described,
-                         &(struct fth_note){.element = "shared",
-                                            .attribute = "copy_bytes_per_s",
-                                            .number = round(best->bytes_per_s / 1e8) * 1e8 *
-                                                      (double)run->prober.sms,
-                                            .samples = sweep->count,
-                                            .method = "best copy per SM x number of SMs"},
-                         error));
+        FTH_TRY(note_copy(run, best, sweep->count, error));
     /* Little's law: the bytes in flight are the latency times the throughput. */
     if (isfinite(bank))
         FTH_TRY(fth_bench_add_figure(run->bench, "warps_needed",

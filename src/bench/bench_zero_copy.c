@@ -19,6 +19,9 @@ enum {
 };
 #define BYTES (UINT64_C(64) << 20) /* per launch; long compared with the latency */
 #define QUICK_BYTES (UINT64_C(256) << 10)
+/* Maximum number of blocks on a simulated GPU. Chosen: with their threads, more bytes are in flight
+ * than a link of 64 GB/s with a latency of 2 us needs. */
+enum { QUICK_BLOCKS = 16 };
 #define FAULT_BYTES (UINT64_C(16) << 20) /* eight of the largest blocks that the driver moves */
 
 /* ---- latency ---- */
@@ -90,7 +93,9 @@ static const struct fth_column bandwidth_columns[] = {
 };
 
 struct best_rates {
-    double rates[2]; /* bytes per second of loads and stores */
+    double rates[2];   /* bytes per second of loads and stores */
+    double medians[2]; /* of the repeats of the launch that reached this rate */
+    size_t repeats;    /* of each launch */
 };
 
 static enum fth_status add_bandwidth(const struct fth_bench_run *run, uint32_t blocks,
@@ -112,34 +117,45 @@ static enum fth_status add_bandwidth(const struct fth_bench_run *run, uint32_t b
     snprintf(title, sizeof title, "%s %u B", stores ? "store" : "load", (unsigned)vector_bytes);
     FTH_TRY(fth_probe_traffic(&run->prober, &traffic, false, &durations, error));
     const double rate = (double)bytes / durations.best_ns * 1e9;
-    best->rates[stores] = fmax(best->rates[stores], rate);
+    if (rate > best->rates[stores]) {
+        best->rates[stores] = rate;
+        best->medians[stores] = (double)bytes / durations.median_ns * 1e9;
+    }
+    best->repeats = durations.count;
     const struct fth_cell cells[] = {
         {.number = blocks}, {.text = title, .number = column}, {.number = round(rate / 1e7) / 100}};
     return fth_bench_add_row(run->bench, cells, error);
 }
 
 static enum fth_status note_bandwidth(const struct fth_bench_run *run, const char *attribute,
-                                      double rate, struct fth_error *error)
+                                      const struct best_rates *best, bool stores,
+                                      struct fth_error *error)
 {
+    const double rate = round(best->rates[stores] / 1e6) * 1e6;
+    const double interval[] = {round(best->medians[stores] / 1e6) * 1e6, rate};
     const struct fth_note note = {
         .element = "device",
         .attribute = attribute,
-        .number = round(rate / 1e6) * 1e6,
-        .method = "kernel on pinned host memory, best number of blocks and width"};
+        .number = rate,
+        .interval = interval,
+        .samples = best->repeats,
+        .method =
+            "kernel on pinned host memory, best number of blocks and width; the median of the "
+            "repeats is the other end of the interval"};
     return rate > 0 ? fth_note(run->described, &note, error) : FTH_OK;
 }
 
 static enum fth_status add_bandwidths(const struct fth_bench_run *run, struct fth_error *error)
 {
     const uint32_t sms = (uint32_t)run->prober.sms;
-    struct best_rates best = {{0, 0}};
+    struct best_rates best = {.repeats = 0};
     enum fth_status status = FTH_OK;
     FTH_TRY(fth_bench_add_series(run->bench, "link.kernels",
                                  "Link: GB/s of kernels on pinned host memory, by blocks",
                                  bandwidth_columns, FTH_COUNT(bandwidth_columns), error));
     fth_bench_show_grid(run->bench, 0, 1, 2);
-    /* On a simulated GPU, few blocks are enough. */
-    for (uint32_t blocks = 1; blocks <= (run->quick ? 2 : sms) && status == FTH_OK;
+    const uint32_t max_blocks = run->quick && sms > QUICK_BLOCKS ? QUICK_BLOCKS : sms;
+    for (uint32_t blocks = 1; blocks <= max_blocks && status == FTH_OK;
          blocks = blocks < sms && 4 * blocks > sms ? sms : 4 * blocks) {
         FTH_TRY(fth_bench_progress(run, "host memory", 0.8, error));
         double column = 0;
@@ -149,8 +165,8 @@ static enum fth_status add_bandwidths(const struct fth_bench_run *run, struct ft
     }
     if (status != FTH_OK)
         return fth_bench_keep_failure(run->bench, "host memory", status, error);
-    FTH_TRY(note_bandwidth(run, "link_load_bytes_per_s", best.rates[0], error));
-    return note_bandwidth(run, "link_store_bytes_per_s", best.rates[1], error);
+    FTH_TRY(note_bandwidth(run, "link_load_bytes_per_s", &best, false, error));
+    return note_bandwidth(run, "link_store_bytes_per_s", &best, true, error);
 }
 
 /* ---- managed memory ---- */
@@ -190,16 +206,19 @@ static enum fth_status add_managed_reads(const struct fth_bench_run *run, bool p
 static enum fth_status note_faults(const struct fth_bench_run *run, const struct fth_faults *faults,
                                    struct fth_error *error)
 {
+    const double interval[] = {round(faults->low_ns), round(faults->high_ns)};
     const struct fth_note notes[] = {
         {.element = "device",
          .attribute = "managed_fault_ns",
          .number = round(faults->fault_ns),
+         .interval = interval,
          .samples = faults->count,
          .method = "first loads of managed memory in steps of 4 KiB, in order: median of those "
-                   "that moved pages"},
+                   "that moved pages; interval: 5 % and 95 % quantiles"},
         {.element = "device",
          .attribute = "managed_page_bytes",
          .number = (double)faults->page_bytes,
+         .evidence = &faults->page_evidence,
          .samples = faults->count,
          .method =
              "first loads of managed memory in steps of 4 KiB, in order: smallest distance of "

@@ -42,6 +42,8 @@ enum fth_family {
     FTH_FAMILY_CONTEND,  /* `contend`: reads of one SM while others read one line */
     FTH_FAMILY_COPIES,   /* `copies`: asynchronous copies */
     FTH_FAMILY_BRANCH,   /* `branch`: strided branches, for the ways of instruction caches */
+    FTH_FAMILY_FLIGHT,   /* `flight`: independent loads of the warps of an SM */
+    FTH_FAMILY_MERGE,    /* `merge`: stores of the warps of an SM to the same lines */
     FTH_FAMILY_COUNT
 };
 
@@ -355,6 +357,7 @@ struct fth_hint {
     uint32_t stride_bytes, first;
     /* FTH_HINT_FILL */
     uint32_t offset_bytes, step_bytes, positions, repeats, delay_cycles;
+    bool held; /* a plain load through the L1 precedes each access */
     /* FTH_HINT_SURVIVE */
     uint32_t prior, targets, pressure;
 };
@@ -364,6 +367,29 @@ static inline bool fth_hint_is_variant(size_t target)
 {
     return ((target ^ target >> 1) & 1) == 0;
 }
+
+/* Independent loads past the L1 by `warps` warps of one SM, each of another line; `lanes` is 1 (all
+ * lanes of a warp read the same line) or 32 (each reads another one). The trials of a repeat issue
+ * `step`, 2 * `step`, … up to `loads` loads per warp. With `warm`, the lines are in the L2; they
+ * are in memory with the request's `cold`.
+ *
+ * Samples: two for each trial, in the order of repeats and loads: the cycles until the first warp
+ * has issued its loads, and until all loads of all warps have returned. */
+struct fth_flight {
+    uint32_t loads, step, warps, lanes, repeats;
+    bool warm;
+};
+
+/* Stores of whole lines of 128 bytes by `warps` warps of one SM, an even number: each warp stores
+ * to `lines` lines. With `shared`, two neighbouring warps store to the same lines, and the second
+ * one begins `lag` multiplications later, which take about 4 cycles each.
+ *
+ * Samples: three for each repeat, in cycles from the start: the first store of the first warp, that
+ * of the second warp, and the end of all stores. */
+struct fth_merge_stores {
+    uint32_t lines, warps, lag, repeats;
+    bool shared;
+};
 
 /* Reads of lines of a page of FTH_CONTEND_PAGE_BYTES by one SM, past the L1, one after the other,
  * while other SMs (`rivals`) read the first 96 bytes of the line at `target_bytes` all the time.
@@ -442,6 +468,8 @@ struct fth_request {
         struct fth_contend contend;
         struct fth_copies copies;
         struct fth_branch branch;
+        struct fth_flight flight;
+        struct fth_merge_stores merge;
     };
 };
 

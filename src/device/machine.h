@@ -75,6 +75,13 @@ struct fth_machine_ops {
     enum fth_status (*alloc)(void *machine, uint64_t bytes, uint64_t *address,
                              struct fth_error *error);
     void (*free)(void *machine, uint64_t address);
+    /* Allocates addresses whose memory repeats. The first *period bytes have memory of their own.
+     * All further addresses that differ by a multiple of *period, a power of two, are the same
+     * memory. free_repeating takes the same `bytes`. Fails if `bytes` is too small for this, or if
+     * there is not enough memory. NULL: the machine cannot do it. */
+    enum fth_status (*alloc_repeating)(void *machine, uint64_t bytes, uint64_t *address,
+                                       uint64_t *period, struct fth_error *error);
+    void (*free_repeating)(void *machine, uint64_t address, uint64_t bytes);
     enum fth_status (*free_bytes)(void *machine, uint64_t *bytes, struct fth_error *error);
     enum fth_status (*upload)(void *machine, uint64_t address, const void *data, uint64_t bytes,
                               struct fth_error *error);

@@ -201,6 +201,16 @@ static void lower_requests(const struct fth_runner *runner, const struct fth_req
     }
 }
 
+/* The sum of all samples, which most families take in cycles. */
+static uint64_t sum_samples(const struct fth_samples *samples, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < samples[i].count; k++)
+            sum += samples[i].cycles[k];
+    return sum;
+}
+
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error)
 {
@@ -212,7 +222,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
     lower_requests(runner, requests, count, samples, jobs);
     enum fth_status status = run_jobs(runner, jobs, count, error);
     if (status == FTH_OK)
-        status = fth_runner_check_clock(runner, &clock_mhz, error);
+        status = fth_runner_check_clock(runner, sum_samples(samples, count), &clock_mhz, error);
     for (size_t i = 0; i < count; i++)
         samples[i].clock_mhz = clock_mhz;
     free(jobs);

@@ -41,6 +41,8 @@ struct fth_runner {
     uint64_t bank;               /* address of the module's constant bank for uploads */
     uint64_t bank_origin;        /* its address in the constant space, as kernels see it */
     double clock_mhz;            /* of the last measurement */
+    uint64_t unclocked_cycles;   /* sum of all samples since then */
+    uint64_t unclocked_batches;  /* batches since then */
     uint64_t flush, flush_bytes; /* memory that is read to flush the L2; 0: none */
     struct fth_pool arrays;      /* memory for the arrays of sweeps and transfers */
     struct fth_family_slot slots[FTH_FAMILY_COUNT];
@@ -77,10 +79,10 @@ uint64_t fth_runner_l2_bytes(const struct fth_runner *runner);
 
 /* Keeps the GPU busy until its clock has settled, and measures it. */
 FTH_MUST_USE enum fth_status fth_runner_warm_up(struct fth_runner *runner, struct fth_error *error);
-/* Measures the clock again after a batch, unless it never changes. `*mean_mhz` is the mean of the
- * rates before and after the batch. */
-FTH_MUST_USE enum fth_status fth_runner_check_clock(struct fth_runner *runner, double *mean_mhz,
-                                                    struct fth_error *error);
+/* Measures the clock again after a batch whose samples add up to `cycles`, unless it never changes
+ * or was measured a short time ago. `*mean_mhz` is the mean of the rates before and after. */
+FTH_MUST_USE enum fth_status fth_runner_check_clock(struct fth_runner *runner, uint64_t cycles,
+                                                    double *mean_mhz, struct fth_error *error);
 /* Queues a kernel that only waits. It keeps the GPU busy while the host queues the timed work, so
  * that this work starts directly after the delay and not when the host's call arrives. */
 FTH_MUST_USE enum fth_status fth_runner_queue_delay(struct fth_runner *runner,

@@ -58,6 +58,9 @@ static const struct fth_stage stages[] = {
      .run = fth_discover_gates},
 };
 
+/* Maximum number of requests that are announced. Chosen: more than there are. */
+enum { MAX_ANNOUNCED = 64 };
+
 const struct fth_stage *fth_discovery_stage(size_t index)
 {
     return index < FTH_COUNT(stages) ? &stages[index] : NULL;
@@ -168,35 +171,81 @@ static enum fth_status check_only(const char *only, struct fth_error *error)
     return FTH_OK;
 }
 
+/* Requests that are announced. */
+struct announcement {
+    struct fth_request requests[MAX_ANNOUNCED];
+    size_t count;
+};
+
+/* Adds a request of the family and returns it. */
+static struct fth_request *add_request(struct announcement *announcement, enum fth_family family)
+{
+    struct fth_request *request = &announcement->requests[announcement->count];
+    announcement->count += announcement->count + 1 < MAX_ANNOUNCED;
+    *request = fth_request_make(-1);
+    request->family = family;
+    return request;
+}
+
+/* Adds a stream of a bandwidth. */
+static void add_stream(struct announcement *announcement, const struct fth_bandwidth_source *source,
+                       uint32_t vector_bytes)
+{
+    if (fth_kernels_has_stream(source->kind, source->path, vector_bytes))
+        add_request(announcement, FTH_FAMILY_STREAM)->stream =
+            (struct fth_stream){.kind = source->kind,
+                                .path = source->path,
+                                .vector_bytes = vector_bytes,
+                                .cluster = source->cluster};
+}
+
+/* Adds the sweeps of a bandwidth of the memory. */
+static void add_sweeps(struct announcement *announcement, const struct fth_bandwidth_source *source)
+{
+    static const enum fth_sweep_kind kinds[FTH_STREAM_KINDS] = {[FTH_STREAM_READ] = FTH_SWEEP_READ,
+                                                                [FTH_STREAM_WRITE] =
+                                                                    FTH_SWEEP_WRITE,
+                                                                [FTH_STREAM_COPY] = FTH_SWEEP_COPY};
+    size_t all, count;
+    const struct fth_stream_shape *shapes = fth_sweep_shapes(&all, &count);
+    for (size_t i = 0; i < count; i++)
+        add_request(announcement, FTH_FAMILY_SWEEP)->sweep =
+            (struct fth_sweep){.kind = kinds[source->kind],
+                               .hinted = shapes[i].hinted,
+                               .threads = shapes[i].threads,
+                               .vector_bytes = shapes[i].vector_bytes,
+                               .unroll = shapes[i].unroll};
+}
+
 /* Announces those requests whose kernels take long to compile: the code of the stage "instruction
- * caches", which also the constant caches need, and one stream per bandwidth. Only the kernels that
- * they need matter, not their sizes. */
+ * caches", which also the constant caches need, the loads from the shared memory of a cluster, and
+ * the streams and sweeps of the bandwidths. Only the kernels that they need matter, not their
+ * sizes. The longest compilation comes first, and the others in the order of the stages. */
 static void announce_kernels(const struct fth_discovery *discovery)
 {
     static const char *const fetched[] = {"constant_l1", "constant_l15", "instruction_l0",
                                           "instruction_l1", "instruction_l15"};
-    struct fth_request requests[1 + FTH_BANDWIDTH_TARGETS];
-    size_t count = 0;
-    for (size_t i = 0; i < FTH_COUNT(fetched) && count == 0; i++)
-        if (fth_discovery_wants(discovery, fetched[i])) {
-            requests[count] = fth_request_make(-1);
-            requests[count].family = FTH_FAMILY_FETCH;
-            requests[count++].fetch =
+    struct announcement announcement = {.count = 0};
+    for (size_t i = 0; i < FTH_COUNT(fetched) && announcement.count == 0; i++)
+        if (fth_discovery_wants(discovery, fetched[i]))
+            add_request(&announcement, FTH_FAMILY_FETCH)->fetch =
                 (struct fth_fetch){.instructions = FTH_FETCH_BLOCK, .passes = 1};
-        }
+    if (fth_discovery_wants(discovery, "cluster_shared"))
+        add_request(&announcement, FTH_FAMILY_CLUSTER);
     for (int i = 0; i < FTH_BANDWIDTH_TARGETS && !discovery->no_bandwidth; i++) {
         const struct fth_bandwidth_source *source = &fth_bandwidth_sources[i];
-        if (source->place == FTH_IN_MEMORY || !fth_discovery_wants(discovery, source->element))
+        if (!fth_discovery_wants(discovery, source->element))
             continue;
-        requests[count] = fth_request_make(source->carveout_percent);
-        requests[count].family = FTH_FAMILY_STREAM;
-        requests[count++].stream =
-            (struct fth_stream){.kind = source->kind,
-                                .path = source->path,
-                                .vector_bytes = source->path == FTH_PATH_TEXTURE ? 4 : 16,
-                                .cluster = source->cluster};
+        if (source->place == FTH_IN_MEMORY)
+            add_sweeps(&announcement, source);
+        else
+            add_stream(&announcement, source, source->path == FTH_PATH_TEXTURE ? 4 : 16);
+        /* Arrays that are small have too few vectors for large blocks, and narrow accesses are
+         * tried instead. */
+        if (source->kind == FTH_STREAM_COPY && source->place != FTH_IN_MEMORY)
+            add_stream(&announcement, source, 4);
     }
-    fth_device_expect(discovery->prober.device, requests, count);
+    fth_device_expect(discovery->prober.device, announcement.requests, announcement.count);
 }
 
 /* Checks the options, and creates a description with what the driver reports. */
@@ -213,6 +262,7 @@ static enum fth_status begin(struct fth_discovery *discovery,
     discovery->prober.log = options->log;
     discovery->prober.sms = sms >= 1 ? (size_t)sms : 1;
     discovery->prober.thorough = options->thorough;
+    discovery->prober.code = fth_gpu_code_size(discovery->gpu);
     discovery->prober.interruptions = &discovery->interruptions;
     discovery->simulated = backend && strcmp(backend, "simulated") == 0;
     /* Simulating every access of a stream takes long, so it must be requested. */

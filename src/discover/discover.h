@@ -19,6 +19,7 @@
  *   dissect_writes.c    ... what stores do to L1 and L2
  *   dissect_hints.c     ... what loads with hints leave in L1 and L2
  *   dissect_tlbs.c      ... sets and policies of TLBs, latencies with each TLB state
+ *   dissect_flight.c    ... loads in flight
  *   dissect_place.c     ... GPCs of SMs, and the SMs of blocks
  */
 #ifndef FTH_DISCOVER_H
@@ -129,7 +130,8 @@ FTH_MUST_USE enum fth_status fth_dissect_cache(struct fth_discovery *discovery,
 FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
                                             const struct fth_dissect_options *options,
                                             struct fth_error *error);
-fth_stage_function fth_dissect_l2_map, fth_dissect_slices, fth_dissect_joins, fth_dissect_place;
+fth_stage_function fth_dissect_l2_map, fth_dissect_slices, fth_dissect_joins, fth_dissect_place,
+    fth_dissect_flight;
 /* dissect_writes.c: what stores do. Call fth_dissect_l2_map before fth_dissect_l2_writes. */
 fth_stage_function fth_dissect_l1_writes, fth_dissect_l2_writes;
 /* dissect_hints.c: what loads with hints do. Call fth_dissect_l2_map before fth_dissect_l2_hints.

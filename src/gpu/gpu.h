@@ -183,9 +183,10 @@ extern const size_t fth_embedded_gpu_count;
 
 /* ---- variants.c ---- */
 
-/* A read of global memory whose effect on L1 and L2 a description can have: a load with a cache
- * operator or a hint, or a prefetch. The priorities of the L2 are those of cache policies
- * (createpolicy). A load without operator and hints is LD_CA. */
+/* An access to global memory whose effect on L1 and L2 a description can have: a load, a store or a
+ * copy by cp.async with a cache operator or a hint, or a prefetch. The priorities of the L2 are
+ * those of cache policies (createpolicy). A load without operator and hints is LD_CA, such a store
+ * ST_WB. */
 enum fth_variant {
     FTH_VARIANT_NONE, /* no access; not in descriptions */
     FTH_VARIANT_LD_CA,
@@ -214,6 +215,25 @@ enum fth_variant {
      * what comes after them. */
     FTH_VARIANT_LD_L2_LAST,
     FTH_VARIANT_PREFETCH_L2_LAST,
+    FTH_VARIANT_LOADS_END,
+    /* Stores, and copies by cp.async. Probes use them in requests of their own. */
+    FTH_VARIANT_ST_WB = FTH_VARIANT_LOADS_END,
+    FTH_VARIANT_ST_CG,
+    FTH_VARIANT_ST_CS,
+    FTH_VARIANT_ST_WT,
+    FTH_VARIANT_ST_VOLATILE,
+    FTH_VARIANT_ST_RELAXED,
+    FTH_VARIANT_ST_L1_FIRST,
+    FTH_VARIANT_ST_L1_LAST,
+    FTH_VARIANT_ST_L1_NO_ALLOCATE,
+    FTH_VARIANT_ST_L2_NORMAL,
+    FTH_VARIANT_ST_L2_FIRST,
+    FTH_VARIANT_CP_CA,
+    FTH_VARIANT_CP_CG,
+    FTH_VARIANT_CP_L2_64B,
+    FTH_VARIANT_CP_L2_128B,
+    FTH_VARIANT_CP_L2_256B,
+    FTH_VARIANT_ST_L2_LAST,
     FTH_VARIANTS
 };
 /* Their names in descriptions and in the text of requests; the last element is NULL. */

@@ -59,6 +59,7 @@ static const char *const partial_writes[] = {"fetch", "mask", NULL};
 static const char *const far_copies[] = {"invalidate", "update", NULL};
 static const char *const write_policies[] = {"write_back", "write_through", NULL};
 static const char *const yes_no[] = {"yes", "no", NULL};
+static const char *const keeps[] = {"yes", "no", "unknown", NULL};
 static const char *const priorities[] = {"first", "normal", "last", "none", "unknown", NULL};
 
 static const struct fth_attribute_def attributes[] = {
@@ -142,6 +143,8 @@ static const struct fth_attribute_def attributes[] = {
     {"block_first_gpcs", DEVICE, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
     {"block_return_blocks", DEVICE, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"block_refill", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, refills},
+    {"loads_per_scoreboard", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"sectors_in_flight_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
 
     {"seed", NOISE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"jitter_cycles", NOISE, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
@@ -173,12 +176,14 @@ static const struct fth_attribute_def attributes[] = {
     {"write_miss", L1 | L2, FTH_TEXT, FTH_RULE_CHOICE, write_misses},
     {"write_hit", L1, FTH_TEXT, FTH_RULE_CHOICE, write_hits},
     {"write_evicts", L1, FTH_TEXT, FTH_RULE_CHOICE, evicted_parts},
+    {"store_merge_cycles", L1, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"partial_write", L2, FTH_TEXT, FTH_RULE_CHOICE, partial_writes},
     {"write_far_copy", L2, FTH_TEXT, FTH_RULE_CHOICE, far_copies},
     {"write_policy", L2, FTH_TEXT, FTH_RULE_CHOICE, write_policies},
     {"access_variants", L1 | L2, FTH_TEXTS, FTH_RULE_CHOICE, fth_variant_names + 1},
     {"access_fill_bytes", L1 | L2, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
     {"access_priorities", L1 | L2, FTH_TEXTS, FTH_RULE_CHOICE, priorities},
+    {"access_keeps", L1, FTH_TEXTS, FTH_RULE_CHOICE, keeps},
     {"overflow_pages", TLB, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"overflow_missed", TLB, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
     {"addressing", L1, FTH_TEXT, FTH_RULE_CHOICE, addressings},

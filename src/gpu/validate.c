@@ -403,20 +403,21 @@ static enum fth_status check_writes(const struct check *check)
     return FTH_OK;
 }
 
-/* Checks the lists of the variants of accesses: no variant is in the list twice, and the list of
- * priorities, if there is one, has an element for each. */
+/* Checks the lists of the variants of accesses: no variant is in the list twice, and the lists that
+ * can be absent have an element for each. */
 static enum fth_status check_variants(const struct check *check)
 {
     const char *section = check->section->name;
     const struct fth_attribute *variants =
         fth_gpu_attribute(check->gpu, section, "access_variants");
-    const struct fth_attribute *priorities =
-        fth_gpu_attribute(check->gpu, section, "access_priorities");
+    static const char *const lists[] = {"access_priorities", "access_keeps"};
     const size_t count = variants ? variants->count : 0;
-    if (priorities && priorities->count != count)
-        return refuse(check, "access_priorities",
-                      "has length %zu, but access_variants has length %zu", priorities->count,
-                      count);
+    for (size_t i = 0; i < FTH_COUNT(lists); i++) {
+        const struct fth_attribute *list = fth_gpu_attribute(check->gpu, section, lists[i]);
+        if (list && list->count != count)
+            return refuse(check, lists[i], "has length %zu, but access_variants has length %zu",
+                          list->count, count);
+    }
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(variants->texts[i], variants->texts[j]) == 0)

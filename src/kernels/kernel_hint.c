@@ -14,6 +14,21 @@ enum { SETTLE_CYCLES = 2500 };
 #define LOAD_POLICY(priority)                                                                      \
     "    createpolicy.fractional.L2::" priority ".b64 %policy, 1.0;\n"                             \
     "    ld.global.L2::cache_hint.u32 %word, [%x], %policy;\n"
+/* A store of one word if the timed reads go through the L1, and otherwise of 32 bytes: the L2 has
+ * to fetch a sector that was written in part. */
+#define STORE(words)                                                                               \
+    "    @%cached st." words ".u32 [%x], %zero;\n"                                                 \
+    "    @!%cached st." words ".v4.u32 [%x], {%zero, %zero, %zero, %zero};\n"                      \
+    "    @!%cached st." words ".v4.u32 [%x+16], {%zero, %zero, %zero, %zero};\n"
+#define STORE_POLICY(priority)                                                                     \
+    "    createpolicy.fractional.L2::" priority ".b64 %policy, 1.0;\n"                             \
+    "    @%cached st.global.L2::cache_hint.u32 [%x], %zero, %policy;\n"                            \
+    "    @!%cached st.global.L2::cache_hint.v4.u32 [%x], {%zero, %zero, %zero, %zero}, %policy;\n" \
+    "    @!%cached st.global.L2::cache_hint.v4.u32 [%x+16], {%zero, %zero, %zero, %zero}, "        \
+    "%policy;\n"
+#define COPY(cache, size, bytes)                                                                   \
+    "    cp.async." cache ".shared.global" size " [landing], [%x], " bytes ";\n"                   \
+    "    cp.async.wait_all;\n"
 static const char *const accesses[FTH_VARIANTS] = {
     [FTH_VARIANT_NONE] = "",
     [FTH_VARIANT_LD_CA] = LOAD("global.ca"),
@@ -40,6 +55,23 @@ static const char *const accesses[FTH_VARIANTS] = {
     [FTH_VARIANT_PREFETCH_L2] = "    prefetch.global.L2 [%x];\n",
     [FTH_VARIANT_PREFETCH_L2_NORMAL] = "    prefetch.global.L2::evict_normal [%x];\n",
     [FTH_VARIANT_PREFETCH_L2_LAST] = "    prefetch.global.L2::evict_last [%x];\n",
+    [FTH_VARIANT_ST_WB] = STORE("global.wb"),
+    [FTH_VARIANT_ST_CG] = STORE("global.cg"),
+    [FTH_VARIANT_ST_CS] = STORE("global.cs"),
+    [FTH_VARIANT_ST_WT] = STORE("global.wt"),
+    [FTH_VARIANT_ST_VOLATILE] = STORE("volatile.global"),
+    [FTH_VARIANT_ST_RELAXED] = STORE("relaxed.gpu.global"),
+    [FTH_VARIANT_ST_L1_FIRST] = STORE("global.L1::evict_first"),
+    [FTH_VARIANT_ST_L1_LAST] = STORE("global.L1::evict_last"),
+    [FTH_VARIANT_ST_L1_NO_ALLOCATE] = STORE("global.L1::no_allocate"),
+    [FTH_VARIANT_ST_L2_NORMAL] = STORE_POLICY("evict_normal"),
+    [FTH_VARIANT_ST_L2_FIRST] = STORE_POLICY("evict_first"),
+    [FTH_VARIANT_ST_L2_LAST] = STORE_POLICY("evict_last"),
+    [FTH_VARIANT_CP_CA] = COPY("ca", "", "4"),
+    [FTH_VARIANT_CP_CG] = COPY("cg", "", "16"),
+    [FTH_VARIANT_CP_L2_64B] = COPY("ca", ".L2::64B", "4"),
+    [FTH_VARIANT_CP_L2_128B] = COPY("ca", ".L2::128B", "4"),
+    [FTH_VARIANT_CP_L2_256B] = COPY("ca", ".L2::256B", "4"),
 };
 
 /* Appends the code that branches to the access of %variant, and the accesses. */

@@ -96,6 +96,19 @@ FTH_MUST_USE enum fth_status fth_kernels_contend(struct fth_buffer *out, struct 
 /* Appends the module of evict.ptx, which documents the parameters of its kernels. */
 FTH_MUST_USE enum fth_status fth_kernels_evict(struct fth_buffer *out, struct fth_error *error);
 
+/* Maximum number of loads of a warp in flight.ptx, and bytes from one of its lines to the next.
+ * Chosen: twice as many loads as a warp of an H200 can have in flight, and more than the lines of
+ * known GPUs. */
+enum { FTH_FLIGHT_LOADS = 128, FTH_FLIGHT_LINE_BYTES = 256 };
+/* Appends the module of flight.ptx, which documents the parameters of its kernel. */
+FTH_MUST_USE enum fth_status fth_kernels_flight(struct fth_buffer *out, struct fth_error *error);
+
+/* Maximum lag in merge.ptx, in multiplications; one takes 4 cycles on an H200. Chosen: more than
+ * twice the time in which an H200 merges stores. */
+enum { FTH_MERGE_WAITS = 63 };
+/* Appends the module of merge.ptx, which documents the parameters of its kernel. */
+FTH_MUST_USE enum fth_status fth_kernels_merge(struct fth_buffer *out, struct fth_error *error);
+
 /* Appends the module of hint.ptx, which documents the parameters of its kernels. */
 FTH_MUST_USE enum fth_status fth_kernels_hint(struct fth_buffer *out, struct fth_error *error);
 

@@ -103,8 +103,24 @@ struct fth_model_value {
 /* Maximum number of carve-outs that are kept from a description; further ones are ignored. */
 enum { FTH_MODEL_MAX_CARVEOUTS = 16 };
 
+/* What an access of a variant does in the L1. */
+enum fth_l1_rule {
+    FTH_L1_RULE_UNKNOWN,
+    FTH_L1_RULE_CACHED,      /* it is looked up, and a miss allocates the line */
+    FTH_L1_RULE_NO_ALLOCATE, /* it reads or updates what the L1 holds; a miss leaves nothing */
+    FTH_L1_RULE_BYPASS,      /* it is not looked up */
+    FTH_L1_RULE_EVICT        /* it is not looked up, and the L1 drops the line */
+};
+/* The effects of cache operators and hints that a description has (access_variants). */
+struct fth_variant_rules {
+    uint8_t l1[FTH_VARIANTS]; /* enum fth_l1_rule */
+    /* Bytes that a miss of the L2 fills; 0: unknown, or as many as a plain load (ld.ca) fills. */
+    uint16_t l2_fill[FTH_VARIANTS];
+};
+
 struct fth_model_params {
     struct fth_model_value values[FTH_MODEL_KEYS];
+    struct fth_variant_rules variants;
     /* The carve-outs, in the order of the description: the bytes of shared memory, and the size of
      * the L1 with this carve-out. */
     uint64_t carveout_bytes[FTH_MODEL_MAX_CARVEOUTS], carveout_l1_bytes[FTH_MODEL_MAX_CARVEOUTS];
@@ -164,6 +180,8 @@ struct fth_shape {
     double latency_fixed, latency_per_busy; /* of a miss, in steps; see fth_shape_latency() */
     enum fth_write write;
     uint64_t seed;
+    const struct fth_variant_rules *variants; /* NULL: none */
+    uint8_t request_flags; /* the flags of requests that this cache heeds (FTH_LINE_REQUEST_…) */
 };
 
 /* The model's parameters, resolved for one launch. */
@@ -198,10 +216,12 @@ static inline uint64_t fth_shape_latency(const struct fth_shape *shape, uint64_t
     const double steps = shape->latency_fixed + shape->latency_per_busy * (double)busy;
     return steps < 1e9 ? (uint64_t)steps : (uint64_t)1e9;
 }
-/* Extends a set of sectors to whole fills: adds all sectors that are fetched together with them. */
-static inline uint64_t fth_shape_fills(const struct fth_shape *shape, uint64_t sectors)
+/* Extends a set of sectors to whole fills of `fill_bytes`, which are at least a sector and at most
+ * a line: adds all sectors that are fetched together with them. */
+static inline uint64_t fth_whole_fills(const struct fth_shape *shape, uint64_t fill_bytes,
+                                       uint64_t sectors)
 {
-    const uint64_t fill_sectors = shape->fill_bytes >> shape->sector_shift;
+    const uint64_t fill_sectors = fill_bytes >> shape->sector_shift;
     if (fill_sectors == 1 || !sectors)
         return sectors;
     const uint64_t fill = ~UINT64_C(0) >> (64 - fill_sectors);
@@ -210,6 +230,11 @@ static inline uint64_t fth_shape_fills(const struct fth_shape *shape, uint64_t s
         if (sectors >> at & fill)
             whole |= fill << at;
     return whole;
+}
+/* The same with the fills of the cache. */
+static inline uint64_t fth_shape_fills(const struct fth_shape *shape, uint64_t sectors)
+{
+    return fth_whole_fills(shape, shape->fill_bytes, sectors);
 }
 
 /* ---- place.c ---- */

@@ -210,6 +210,68 @@ static void take_placement(struct fth_model_params *params, const struct fth_gpu
     fth_model_put_text(params, FTH_KEY_SIDE_OF_SM, "description", FTH_MODEL_DESCRIPTION);
 }
 
+/* Whether loads of a variant that leaves nothing in the L1 pass it without a lookup. Others, such
+ * as .L1::no_allocate, find what is there. */
+static bool passes_l1(enum fth_variant variant)
+{
+    switch (variant) {
+    case FTH_VARIANT_LD_CG:
+    case FTH_VARIANT_LD_CV:
+    case FTH_VARIANT_LD_VOLATILE:
+    case FTH_VARIANT_LD_RELAXED:
+    case FTH_VARIANT_CP_CG: return true;
+    default: return false;
+    }
+}
+
+static bool is_store(enum fth_variant variant)
+{
+    return variant >= FTH_VARIANT_ST_WB &&
+           (variant < FTH_VARIANT_CP_CA || variant == FTH_VARIANT_ST_L2_LAST);
+}
+
+/* Returns what an access of a variant does in the L1. `keeps`: yes or no, whether the L1 still has
+ * a line that it held before the access; NULL: unknown. */
+static enum fth_l1_rule find_rule(enum fth_variant variant, double fill_bytes, const char *keeps)
+{
+    if (fill_bytes > 0)
+        return FTH_L1_RULE_CACHED;
+    const bool kept = keeps && strcmp(keeps, "yes") == 0;
+    if (is_store(variant))
+        return kept ? FTH_L1_RULE_NO_ALLOCATE : FTH_L1_RULE_EVICT;
+    if (keeps && strcmp(keeps, "no") == 0)
+        return FTH_L1_RULE_EVICT;
+    return passes_l1(variant) ? FTH_L1_RULE_BYPASS : FTH_L1_RULE_NO_ALLOCATE;
+}
+
+/* Takes the effects of cache operators and hints. */
+static void take_variants(struct fth_model_params *params, const struct fth_gpu *gpu)
+{
+    static const char *const elements[] = {"l1", "l2"};
+    params->variants = (struct fth_variant_rules){.l1 = {0}};
+    for (size_t level = 0; level < FTH_COUNT(elements); level++) {
+        const char *element = elements[level];
+        const struct fth_attribute *names = fth_gpu_attribute(gpu, element, "access_variants");
+        const struct fth_attribute *bytes = fth_gpu_attribute(gpu, element, "access_fill_bytes");
+        const struct fth_attribute *keeps = fth_gpu_attribute(gpu, element, "access_keeps");
+        for (size_t i = 0; names && bytes && i < names->count && i < bytes->count; i++) {
+            enum fth_variant variant;
+            if (!fth_variant_find(names->texts[i], strlen(names->texts[i]), &variant))
+                continue;
+            if (level == 0)
+                params->variants.l1[variant] = (uint8_t)find_rule(
+                    variant, bytes->numbers[i], keeps && i < keeps->count ? keeps->texts[i] : NULL);
+            else if (bytes->numbers[i] <= UINT16_MAX)
+                params->variants.l2_fill[variant] = (uint16_t)bytes->numbers[i];
+        }
+    }
+    /* What a plain load fills is a parameter, which can be set. */
+    uint16_t *fills = params->variants.l2_fill;
+    const uint16_t plain = fills[FTH_VARIANT_LD_CA];
+    for (size_t i = 0; i < FTH_VARIANTS; i++)
+        fills[i] = fills[i] == plain ? 0 : fills[i];
+}
+
 void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *gpu)
 {
     const char *name = fth_gpu_text(gpu, "device", "name");
@@ -219,6 +281,7 @@ void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *g
     take_carveouts(params, gpu);
     take_writes(params, gpu);
     take_placement(params, gpu);
+    take_variants(params, gpu);
     take(params, FTH_KEY_SMS, gpu, "device", "sms");
     /* An SM with several L1s is modelled as several SMs, as in Table 5 of the paper. */
     const double per_sm = fth_gpu_number(gpu, "l1", "per_sm", 1);

@@ -2,7 +2,7 @@
  * that the driver's carve-out leaves, and the number of resident blocks per SM. The latter is
  * Algorithm 3 of the paper, plus the limits by shared memory and registers, which the paper leaves
  * out. */
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -144,7 +144,10 @@ static enum fth_status set_level(const struct fth_model_params *params, enum fth
                            .mshr_sets = fth_model_integer(params, base + FTH_KEY_MSHR_SETS),
                            .mshr_size = fth_model_integer(params, base + FTH_KEY_MSHR_SIZE),
                            .mshr_merges = fth_model_integer(params, base + FTH_KEY_MSHR_MERGES),
-                           .seed = fth_model_integer(params, FTH_KEY_SEED)};
+                           .seed = fth_model_integer(params, FTH_KEY_SEED),
+                           .variants = &params->variants,
+                           .request_flags = level == FTH_MODEL_L1 ? FTH_LINE_REQUEST_L1_FLAGS
+                                                                  : FTH_LINE_REQUEST_L2_FLAGS};
     const char *bypass = text_of(params, base + FTH_KEY_BYPASS);
     shape->bypass = strcmp(bypass, "rwon") == 0  ? FTH_BYPASS_ALL
                     : strcmp(bypass, "won") == 0 ? FTH_BYPASS_WRITES

@@ -54,6 +54,8 @@ static uint64_t find_stream(const struct fth_model_params *params,
         setting->sms,    setting->schedulers,    setting->blocks_at_once, setting->warps_per_block,
         setting->blocks, setting->l1.line_shift, setting->l1.sector_shift};
     uint64_t state = mix_described(1, params, FTH_KEY_MAPPING);
+    for (size_t i = 0; i < FTH_VARIANTS; i++)
+        state = mix(state, (uint64_t)params->variants.l2_fill[i] << 8 | params->variants.l1[i]);
     for (size_t i = 0; i < FTH_COUNT(numbers); i++)
         state = mix(state, numbers[i]);
     return fth_placement_is_random(mapping) ? mix(state, fth_model_integer(params, FTH_KEY_SEED))

@@ -11,6 +11,10 @@
 /* Level of the bootstrap intervals, and their half-width in standard deviations of a normal
  * distribution. The level is chosen, not derived. */
 static const double interval_level = 0.9, interval_deviations = 1.645;
+/* Of more values than this, the interval of the mean follows from their standard deviation, because
+ * such a mean is normally distributed (central limit theorem). Chosen: resamples give the same
+ * interval to within their own resolution, and 200 resamples of 20,000 values take 20 ms. */
+enum { MANY_VALUES = 1000 };
 /* Two medians count as the same if they differ by at most 0.5 % or 0.5 cycles, whichever is larger.
  * Chosen, not derived. */
 static const double same_fraction = 0.005, same_cycles = 0.5;
@@ -97,8 +101,19 @@ static double latency_confidence(double value, double low, double high)
 enum fth_status fth_mean_interval(const double *values, size_t count, struct fth_interval *interval,
                                   struct fth_error *error)
 {
-    return fth_bootstrap_interval(values, count, interval_level, FTH_BOOTSTRAP_DRAWS, 1, interval,
-                                  error);
+    if (count <= MANY_VALUES)
+        return fth_bootstrap_interval(values, count, interval_level, FTH_BOOTSTRAP_DRAWS, 1,
+                                      interval, error);
+    FTH_TRY(fth_check_f64(values, count, "compute an interval", error));
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    const double mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    const double half = interval_deviations * sqrt(squares / (double)(count - 1) / (double)count);
+    *interval = (struct fth_interval){mean, mean - half, mean + half};
+    return FTH_OK;
 }
 
 /* The confidence is computed from the samples that fth_core_mean_u32 averages. */

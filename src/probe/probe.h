@@ -36,6 +36,8 @@ struct fth_prober {
     bool thorough;             /* repeat measurements more often */
     size_t *interruptions;     /* counts the requests that another program interrupted; NULL: they
                                 * are not counted */
+    struct fth_code_size code; /* of the device; 0 bytes: not known, and the probe that needs it
+                                * lets the device describe itself, which takes some ms */
 };
 
 /* The samples of a batch, one entry per request. */
@@ -95,7 +97,8 @@ double fth_interrupted_confidence(double confidence);
 
 /* Resamples of every bootstrap. Chosen: the confidence then has a resolution of 0.5 %. */
 enum { FTH_BOOTSTRAP_DRAWS = 200 };
-/* Computes the mean of the values and its 90 % bootstrap interval. */
+/* Computes the mean of the values and its 90 % interval: by the bootstrap, or from the standard
+ * deviation if there are more than 1,000 values. */
 FTH_MUST_USE enum fth_status fth_mean_interval(const double *values, size_t count,
                                                struct fth_interval *interval,
                                                struct fth_error *error);

@@ -7,6 +7,7 @@
  * that writes every access to a file. The engine itself has no notion of time.
  *
  * engine.h has the data structures that parsing and execution share: instructions and modules.
+ * access_variant.c names the variant of an access by its cache operator and hints.
  * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2. slice/ finds what a launch
  * that is only observed can skip. debug/ reads the types of parameters from debug information.
  *
@@ -35,6 +36,7 @@
 #define FTH_PTX_H
 
 #include "base/base.h"
+#include "gpu/gpu.h"
 
 /* ---- modules ---- */
 
@@ -429,6 +431,26 @@ struct fth_ptx_access {
     /* For reads of cp.async: the shared addresses that the lanes copy to; NULL for others. */
     const uint64_t *destinations;
 };
+
+/* ---- access_variant.c ---- */
+
+/* What a trace keeps of an access besides its cache operator: hints and unit, in one number. Bits 0
+ * to 2 and 3 to 5: the priorities in L1 and L2 (enum fth_ptx_priority). Bits 6 and 7: the size of
+ * the prefetch (0: none, 1: 64, 2: 128, 3: 256 bytes). Bit 8: .relaxed, .acquire or .release. Bits
+ * 9 and 10: 0 the lanes of the warp, 1 cp.async, 2 another unit. 0 for most accesses. */
+uint32_t fth_ptx_pack_hints(const struct fth_ptx_access *access);
+
+/* The variants of which an access is a combination; FTH_VARIANT_NONE where it has none. */
+struct fth_ptx_variants {
+    /* By its cache operator, its priority in the L1 or its memory order; `other` takes its place if
+     * a description does not have the variant `base`. */
+    enum fth_variant base, other;
+    enum fth_variant size, other_size; /* by the size of its prefetch */
+    enum fth_variant policy;           /* by its priority in the L2 */
+};
+/* Returns the variants of an access to global memory, given what a trace keeps of it. */
+struct fth_ptx_variants fth_ptx_variants_of(enum fth_ptx_access_kind kind,
+                                            enum fth_ptx_cache_op cache_op, uint32_t packed_hints);
 
 /* A range of bytes that the copy engine copies between global and shared memory: all of a
  * cp.async.bulk, or a row of a box of a tensor. If a row is loaded, the elements before and after

@@ -141,6 +141,10 @@ size_t fth_records_bytes(const struct fth_records *records);
 
 /* ---- codec.c ---- */
 
+/* A file has the cache operator of an instruction and its hints in one number: the operator in the
+ * lowest bits, as files without hints have it. */
+enum { FTH_TRACE_HINTS_SHIFT = 4 };
+
 /* The header of a frame, which is stored at the start of the frame and again in the index. */
 struct fth_frame {
     uint64_t first_block, last_block;   /* smallest and largest block index of its accesses */

@@ -43,6 +43,7 @@ struct instruction_slot {
     uint32_t line, index, bytes;
     enum fth_ptx_access_kind kind;
     enum fth_ptx_cache_op cache_op;
+    uint32_t hints; /* fth_ptx_pack_hints() */
     const struct fth_source_position *source;
 };
 
@@ -146,7 +147,7 @@ static struct block *find_block(struct worker *worker, uint64_t index)
 }
 
 /* Returns what a trace keeps of the instruction of an access. */
-static struct fth_trace_instruction facts_of(const struct fth_ptx_access *access)
+static struct fth_trace_instruction facts_of(const struct fth_ptx_access *access, uint32_t hints)
 {
     return (struct fth_trace_instruction){.line = access->line,
                                           .source_file = access->source_file,
@@ -158,6 +159,7 @@ static struct fth_trace_instruction facts_of(const struct fth_ptx_access *access
                                                       : FTH_TRACE_ATOMIC,
                                           .bytes = access->bytes,
                                           .cache_op = (uint32_t)access->cache_op,
+                                          .hints = hints,
                                           .source = access->source,
                                           .wait = access->wait};
 }
@@ -169,13 +171,14 @@ static inline size_t instruction_of(struct fth_trace_recorder *recorder, struct 
     struct instruction_slot *slot =
         &worker->instruction_cache[(access->line * 7u + access->instruction) %
                                    INSTRUCTION_CACHE_SLOTS];
+    const uint32_t hints = fth_ptx_pack_hints(access);
     /* The position in the PTX text determines the position in the source. */
     if (slot->number != SIZE_MAX && slot->line == access->line &&
         slot->index == access->instruction && slot->kind == access->kind &&
         slot->bytes == access->bytes && slot->cache_op == access->cache_op &&
-        slot->source == access->source)
+        slot->hints == hints && slot->source == access->source)
         return slot->number;
-    const struct fth_trace_instruction facts = facts_of(access);
+    const struct fth_trace_instruction facts = facts_of(access, hints);
     pthread_mutex_lock(&recorder->lock);
     const size_t number = fth_trace_writer_instruction(recorder->writer, &facts);
     pthread_mutex_unlock(&recorder->lock);
@@ -185,6 +188,7 @@ static inline size_t instruction_of(struct fth_trace_recorder *recorder, struct 
                                       .bytes = access->bytes,
                                       .kind = access->kind,
                                       .cache_op = access->cache_op,
+                                      .hints = hints,
                                       .source = access->source};
     return number;
 }

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "discover/discover.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* Measures a simulated GPU. `name` is the name of a description that comes with fathom, or a path.
@@ -30,6 +31,28 @@ static inline bool list_contains(const struct fth_attribute *list, const char *n
         if (strcmp(list->texts[i], name) == 0)
             return true;
     return false;
+}
+
+/* Returns the number of measured figures of the description that have neither a confidence nor an
+ * interval, and prints them. */
+static inline size_t count_bare_figures(const struct fth_gpu *gpu)
+{
+    size_t count = 0;
+    const struct fth_element_def *element;
+    for (size_t i = 0; i == 0 || (element = fth_schema_element_at(i - 1)); i++) {
+        const char *name = i ? element->name : "device";
+        const struct fth_attribute_def *def;
+        for (size_t j = 0; (def = fth_schema_attribute_at(j)); j++) {
+            const struct fth_attribute *figure = fth_gpu_attribute(gpu, name, def->name);
+            const bool measured = figure && (figure->source == FTH_SOURCE_MEASURED ||
+                                             figure->source == FTH_SOURCE_SIMULATED);
+            if (!measured || !isnan(figure->confidence) || !isnan(figure->low))
+                continue;
+            print_message("# %s.%s has neither a confidence nor an interval\n", name, def->name);
+            count++;
+        }
+    }
+    return count;
 }
 
 #endif

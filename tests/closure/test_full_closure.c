@@ -1,195 +1,49 @@
 /* Closure test of 'fathom topo --full': measures small simulated GPUs with random placement of SMs
- * and blocks, joined reads, stores, and structures of the L2, and compares each figure with the
- * description that the GPU was made from. A figure must be right or unknown, or have a confidence
- * below 0.95, and at least MIN_RIGHT_PERCENT of all figures must be right.
+ * and blocks, joined reads, stores, loads with hints, instruction and constant caches, TLBs, and
+ * structures and slices of the L2 (full_gpu.c), and compares each figure with the description that
+ * the GPU was made from. A figure must be right or unknown, or have a confidence below 0.95, and at
+ * least MIN_RIGHT_PERCENT of all figures must be right. Every measured figure must have a
+ * confidence or an interval.
  *
- *   test_full_closure [noisy] [FIRST LAST]      the range of seeds; 1 to 12 by default
- *   test_full_closure print SEED                print the description of one seed
+ *   test_full_closure [noisy | disturbed] [FIRST LAST]      the range of seeds; 1 to 12 by default
+ *   test_full_closure [noisy | disturbed] seeds SEED...     these seeds
+ *   test_full_closure print SEED                            print the description of one seed
  *
  * The output has a line for each figure that is not right, and a table of the results by figure. */
 #include "check.h"
+#include "closure/discovered.h"
+#include "closure/full_gpu.h"
 #include "described_device.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- random descriptions ---- */
-
-enum { MAX_GPCS = 4, MAX_TPCS = 4, MAX_SMS = 2 * MAX_GPCS * MAX_TPCS };
-
-static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
-{
-    return low + fth_rng_below(rng, high - low + 1);
-}
-
-static const char *one_of(struct fth_rng *rng, const char *const *words, size_t count)
-{
-    return words[fth_rng_below(rng, count)];
-}
-
-/* Where the SMs are. The numbers of a list are those of each SM. */
-struct layout {
-    size_t sms;
-    unsigned gpc[MAX_SMS], tpc[MAX_SMS], group[MAX_SMS], partition[MAX_SMS];
-};
-
-/* One to four GPCs of one to four TPCs with two SMs each. The TPCs are numbered in random order. */
-static struct layout random_layout(struct fth_rng *rng, bool two_partitions)
-{
-    struct layout layout = {0};
-    unsigned owner[MAX_GPCS * MAX_TPCS], side[MAX_GPCS];
-    size_t tpcs = 0;
-    const unsigned gpcs = (unsigned)between(rng, 1, MAX_GPCS);
-    for (unsigned gpc = 0; gpc < gpcs; gpc++) {
-        side[gpc] = two_partitions && fth_rng_below(rng, 2);
-        for (uint64_t left = between(rng, 1, MAX_TPCS); left; left--)
-            owner[tpcs++] = gpc;
-    }
-    for (size_t i = tpcs; i > 1; i--) {
-        const size_t other = fth_rng_below(rng, i);
-        const unsigned moved = owner[i - 1];
-        owner[i - 1] = owner[other];
-        owner[other] = moved;
-    }
-    /* The partition of the first SM is 0. */
-    const unsigned flip = side[owner[0]];
-    for (size_t sm = 0; sm < 2 * tpcs; sm++) {
-        layout.tpc[sm] = (unsigned)sm / 2;
-        layout.gpc[sm] = layout.group[sm] = owner[sm / 2];
-        layout.partition[sm] = side[owner[sm / 2]] ^ flip;
-    }
-    layout.sms = 2 * tpcs;
-    return layout;
-}
-
-static void add_list(struct fth_buffer *text, const char *name, const unsigned *list, size_t count)
-{
-    fth_buffer_format(text, ", \"%s\": [", name);
-    for (size_t i = 0; i < count; i++)
-        fth_buffer_format(text, "%s%u", i ? "," : "", list[i]);
-    fth_buffer_text(text, "]");
-}
-
-static void add_text(struct fth_buffer *text, const char *name, const char *value)
-{
-    fth_buffer_format(text, ", \"%s\": \"%s\"", name, value);
-}
-
-static void add_number(struct fth_buffer *text, const char *name, uint64_t value)
-{
-    fth_buffer_format(text, ", \"%s\": %llu", name, (unsigned long long)value);
-}
-
-static const char *const allocations[] = {"allocate", "no_allocate"};
-
-static void add_l1(struct fth_rng *rng, struct fth_buffer *text)
-{
-    static const char *const hits[] = {"update", "evict"}, *const evicted[] = {"sector", "line"};
-    fth_buffer_text(text, "\"l1\": {\"scope\": \"sm\", \"latency_cycles\": 32");
-    add_number(text, "line_bytes", 128);
-    add_number(text, "sector_bytes", 32);
-    add_number(text, "size_bytes", between(rng, 64, 192) * 128);
-    add_text(text, "write_miss", one_of(rng, allocations, FTH_COUNT(allocations)));
-    const char *const hit = one_of(rng, hits, FTH_COUNT(hits));
-    const char *const what = one_of(rng, evicted, FTH_COUNT(evicted));
-    add_text(text, "write_hit", hit);
-    if (strcmp(hit, "evict") == 0)
-        add_text(text, "write_evicts", what);
-    fth_buffer_text(text, "}, ");
-}
-
-static void add_joins(struct fth_rng *rng, struct fth_buffer *text, const struct layout *layout)
-{
-    static const char *const extents[] = {"sectors", "line"};
-    const uint64_t window = between(rng, 60, 140);
-    const char *const extent = one_of(rng, extents, FTH_COUNT(extents));
-    if (fth_rng_below(rng, 4) == 0)
-        return;
-    add_list(text, "join_group_by_sm", layout->group, layout->sms);
-    add_number(text, "join_window_cycles", window);
-    add_text(text, "join_extent", extent);
-}
-
-/* An L2 with one or two partitions. Its size is at least four times that of the largest L1. */
-static void add_l2(struct fth_rng *rng, struct fth_buffer *text, const struct layout *layout,
-                   bool two_partitions)
-{
-    static const char *const policies[] = {"lru", "lru", "fifo"},
-                             *const partly[] = {"fetch", "mask"},
-                             *const copies[] = {"invalidate", "update"},
-                             *const functions[] = {"mod", "xor"};
-    const uint64_t ways = between(rng, 4, 20), latency = between(rng, 180, 400);
-    const uint64_t sets = (uint64_t)1 << between(rng, ways < 8 ? 8 : 6, 9);
-    fth_buffer_format(text, "\"l2\": {\"scope\": \"gpu\", \"latency_cycles\": %llu",
-                      (unsigned long long)latency);
-    add_number(text, "line_bytes", 128);
-    add_number(text, "sector_bytes", 32);
-    add_number(text, "sets", sets);
-    add_number(text, "ways", ways);
-    add_number(text, "size_bytes", sets * ways * 128 * (two_partitions ? 2 : 1));
-    add_text(text, "policy", one_of(rng, policies, FTH_COUNT(policies)));
-    add_text(text, "index", one_of(rng, functions, FTH_COUNT(functions)));
-    add_text(text, "write_miss", one_of(rng, allocations, FTH_COUNT(allocations)));
-    add_text(text, "partial_write", one_of(rng, partly, FTH_COUNT(partly)));
-    const char *const copy = one_of(rng, copies, FTH_COUNT(copies));
-    /* The home must not follow from the set alone: lines of one home would then use only a part of
-     * the sets, and an L2 with two partitions would behave like one with one. So the mask has a bit
-     * above those that select the set. */
-    const unsigned above = 7 + (unsigned)__builtin_ctzll(sets) + (unsigned)between(rng, 0, 2);
-    const uint64_t far = latency + between(rng, 80, 200), memory = far + between(rng, 120, 400);
-    const uint64_t mask = between(rng, 0, 31) << 12 | (uint64_t)1 << (above < 12 ? 12 : above);
-    if (two_partitions) {
-        add_text(text, "write_far_copy", copy);
-        add_number(text, "partitions", 2);
-        add_number(text, "far_latency_cycles", far);
-        add_number(text, "home_mask", mask);
-        add_list(text, "partition_by_sm", layout->partition, layout->sms);
-    }
-    add_joins(rng, text, layout);
-    fth_buffer_format(text,
-                      "}, \"memory\": {\"scope\": \"gpu\", \"size_bytes\": 4294967296, "
-                      "\"latency_cycles\": %llu}",
-                      (unsigned long long)memory);
-}
-
-/* Returns the description as JSON. */
-static struct fth_buffer random_description(uint64_t seed, bool noisy)
-{
-    static const char *const orders[] = {"sm", "gpc"}, *const refills[] = {"free", "order"};
-    struct fth_rng rng;
-    struct fth_buffer text = {0};
-    fth_rng_init(&rng, seed);
-    const bool two_partitions = fth_rng_below(&rng, 2);
-    const struct layout layout = random_layout(&rng, two_partitions);
-    fth_buffer_format(&text,
-                      "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Random\", \"sms\": "
-                      "%zu, \"clock_mhz\": 1500, \"compute_capability\": \"9.0\"",
-                      layout.sms);
-    add_list(&text, "gpc_by_sm", layout.gpc, layout.sms);
-    add_list(&text, "tpc_by_sm", layout.tpc, layout.sms);
-    add_text(&text, "block_order", one_of(&rng, orders, FTH_COUNT(orders)));
-    add_text(&text, "block_refill", one_of(&rng, refills, FTH_COUNT(refills)));
-    fth_buffer_format(&text, "}, \"noise\": {\"seed\": %llu%s}, \"elements\": {",
-                      (unsigned long long)seed,
-                      noisy ? ", \"jitter_cycles\": 2, \"outlier_rate\": 0.001" : "");
-    add_l1(&rng, &text);
-    add_l2(&rng, &text, &layout, two_partitions);
-    fth_buffer_text(&text, ", \"cluster_shared\": {\"scope\": \"gpc\", \"latency_cycles\": 180}, "
-                           "\"shared\": {\"scope\": \"sm\", \"size_bytes\": 65536, "
-                           "\"max_block_bytes\": 65536, "
-                           "\"latency_cycles\": 24}}}");
-    return text;
-}
-
 /* ---- comparison ---- */
 
-/* How a figure is compared: equal; the same groups of SMs, with any numbers; or a time that the
- * probe brackets, within TIME_TOLERANCE. */
-enum comparison { EQUAL, GROUPS, TIME };
+/* How a figure is compared:
+ *
+ *   EQUAL      the same value
+ *   GROUPS     the same groups of SMs, with any numbers
+ *   TIME       a time that the probe brackets, within TIME_TOLERANCE_CYCLES
+ *   CYCLES     a latency, within the maximum error or the interval of the figure
+ *   VARIANTS   the value of each variant of a load that was found (access_variants)
+ *   PARITIES   masks of address bits with the same linear hull, up to the home of a line
+ *   DISTANT    SMs with the same latencies to all slices are in one group, and SMs whose latencies
+ *              differ by more than MIN_GROUP_CYCLES, on average, are not
+ *   LATENCIES  for each SM, the sorted latencies of the slices, within the maximum error and the
+ *              difference of SMs in one group
+ */
+enum comparison { EQUAL, GROUPS, TIME, CYCLES, VARIANTS, PARITIES, DISTANT, LATENCIES };
 /* Maximum error of a time that is bracketed by measurements at several lags: the distance of two
  * lags of the probe (src/probe/l2/l2_joins.c), and the cycles between issue and join. */
 enum { TIME_TOLERANCE_CYCLES = 24 };
+/* Maximum error of a latency: this many cycles or this fraction, whichever is larger, as for a
+ * figure that test_closure counts as close. */
+static const double max_error_cycles = 1, max_error_fraction = 0.01;
+/* SMs are in one group if their latencies differ by at most 2 cycles on average
+ * (src/probe/l2/l2_slices.c). A group can so have SMs that differ by twice as much. */
+enum { MIN_GROUP_CYCLES = 4 };
 
 enum result { RIGHT, UNKNOWN, DOUBTED, WRONG, RESULTS };
 
@@ -202,11 +56,30 @@ static struct row {
     {"device", "tpc_by_sm", GROUPS, {0}},
     {"device", "block_order", EQUAL, {0}},
     {"device", "block_refill", EQUAL, {0}},
+    {"device", "loads_per_scoreboard", EQUAL, {0}},
     {"l1", "size_bytes", EQUAL, {0}},
     {"l1", "line_bytes", EQUAL, {0}},
     {"l1", "write_miss", EQUAL, {0}},
     {"l1", "write_hit", EQUAL, {0}},
     {"l1", "write_evicts", EQUAL, {0}},
+    {"l1", "access_fill_bytes", VARIANTS, {0}},
+    {"l1", "access_priorities", VARIANTS, {0}},
+    {"l1", "addressing", EQUAL, {0}},
+    {"instruction_l1", "size_bytes", EQUAL, {0}},
+    {"instruction_l1", "ways", EQUAL, {0}},
+    {"instruction_l0", "size_bytes", EQUAL, {0}},
+    {"instruction_l0", "ways", EQUAL, {0}},
+    {"constant_l1", "size_bytes", EQUAL, {0}},
+    {"constant_l1", "line_bytes", EQUAL, {0}},
+    {"constant_l1", "sets", EQUAL, {0}},
+    {"constant_l1", "ways", EQUAL, {0}},
+    {"constant_l1", "policy", EQUAL, {0}},
+    {"constant_l15", "size_bytes", EQUAL, {0}},
+    {"constant_l15", "line_bytes", EQUAL, {0}},
+    {"constant_l15", "sets", EQUAL, {0}},
+    {"constant_l15", "ways", EQUAL, {0}},
+    {"constant_l15", "policy", EQUAL, {0}},
+    {"l2", "fill_bytes", EQUAL, {0}},
     {"l2", "partitions", EQUAL, {0}},
     {"l2", "home_mask", EQUAL, {0}},
     {"l2", "partition_by_sm", EQUAL, {0}},
@@ -219,6 +92,27 @@ static struct row {
     {"l2", "join_group_by_sm", GROUPS, {0}},
     {"l2", "join_window_cycles", TIME, {0}},
     {"l2", "join_extent", EQUAL, {0}},
+    {"l2", "slices", EQUAL, {0}},
+    {"l2", "slice_bytes", EQUAL, {0}},
+    {"l2", "slice_masks", PARITIES, {0}},
+    {"l2", "slice_group_by_sm", DISTANT, {0}},
+    {"l2", "slice_latency_cycles", LATENCIES, {0}},
+    {"l2", "access_fill_bytes", VARIANTS, {0}},
+    {"l2", "access_priorities", VARIANTS, {0}},
+    {"tlb_l1", "page_bytes", EQUAL, {0}},
+    {"tlb_l1", "entries", EQUAL, {0}},
+    {"tlb_l1", "sets", EQUAL, {0}},
+    {"tlb_l1", "ways", EQUAL, {0}},
+    {"tlb_l1", "policy", EQUAL, {0}},
+    {"tlb_l1", "miss_penalty_cycles", CYCLES, {0}},
+    {"tlb_l2", "page_bytes", EQUAL, {0}},
+    {"tlb_l2", "entries", EQUAL, {0}},
+    {"tlb_l2", "sets", EQUAL, {0}},
+    {"tlb_l2", "ways", EQUAL, {0}},
+    {"tlb_l2", "policy", EQUAL, {0}},
+    {"tlb_l2", "miss_penalty_cycles", CYCLES, {0}},
+    {"memory", "page_table_bytes", EQUAL, {0}},
+    {"memory", "page_table_switch_cycles", CYCLES, {0}},
 };
 
 static bool same_numbers(const struct fth_attribute *a, const struct fth_attribute *b)
@@ -239,17 +133,143 @@ static bool same_groups(const struct fth_attribute *a, const struct fth_attribut
     return same;
 }
 
-static bool is_same(enum comparison comparison, const struct fth_attribute *truth,
-                    const struct fth_attribute *found)
+/* Whether both descriptions have the same value for each variant of a load that was found. A
+ * priority that is unknown is right. */
+static bool same_by_variant(const struct row *row, const struct fth_gpu *truth,
+                            const struct fth_gpu *found)
 {
-    if (truth->kind != found->kind)
+    const struct fth_attribute *known = fth_gpu_attribute(truth, row->element, "access_variants"),
+                               *names = fth_gpu_attribute(found, row->element, "access_variants"),
+                               *want = fth_gpu_attribute(truth, row->element, row->attribute),
+                               *have = fth_gpu_attribute(found, row->element, row->attribute);
+    for (size_t i = 0; i < have->count; i++) {
+        size_t j = 0;
+        while (j < known->count && strcmp(known->texts[j], names->texts[i]) != 0)
+            j++;
+        if (j == known->count) /* a store or a copy, which random GPUs do not describe */
+            continue;
+        const bool same = have->kind == FTH_NUMBERS ? want->numbers[j] == have->numbers[i]
+                                                    : strcmp(want->texts[j], have->texts[i]) == 0 ||
+                                                          strcmp(have->texts[i], "unknown") == 0;
+        if (!same) {
+            print_message("# %s: %g %s\n", names->texts[i],
+                          have->kind == FTH_NUMBERS ? have->numbers[i] : NAN,
+                          have->kind == FTH_NUMBERS ? "" : have->texts[i]);
+            return false;
+        }
+    }
+    return have->count > 0;
+}
+
+/* Whether both lists of masks have the same linear hull. All lines that the probe reads have the
+ * same home, so that the mask of the home may be added to each of them. */
+static bool same_parities(const struct fth_gpu *truth, const struct fth_attribute *want,
+                          const struct fth_attribute *have)
+{
+    struct fth_gf2 a = {0}, b = {0};
+    const uint64_t home = (uint64_t)fth_gpu_number(truth, "l2", "home_mask", 0);
+    fth_gf2_add(&a, home);
+    fth_gf2_add(&b, home);
+    for (size_t i = 0; i < want->count; i++)
+        fth_gf2_add(&a, (uint64_t)want->numbers[i]);
+    for (size_t i = 0; i < have->count; i++)
+        fth_gf2_add(&b, (uint64_t)have->numbers[i]);
+    return fth_gf2_equal(&a, &b);
+}
+
+static bool is_close(double want, double have)
+{
+    return fabs(want - have) <= fmax(max_error_cycles, max_error_fraction * want);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Copies the latencies of the slices from one SM, in ascending order, and returns their number. */
+static size_t sorted_latencies(const struct fth_gpu *gpu, size_t sm, double list[64])
+{
+    const struct fth_attribute *cycles = fth_gpu_attribute(gpu, "l2", "slice_latency_cycles"),
+                               *groups = fth_gpu_attribute(gpu, "l2", "slice_group_by_sm");
+    const size_t each = (size_t)(fth_gpu_number(gpu, "l2", "slices", 0) /
+                                 fth_gpu_number(gpu, "l2", "partitions", 1));
+    const size_t first = (size_t)groups->numbers[sm] * each;
+    if (each > 64 || first + each > cycles->count)
+        return 0;
+    memcpy(list, cycles->numbers + first, each * sizeof *list);
+    qsort(list, each, sizeof *list, by_value);
+    return each;
+}
+
+/* Returns the mean difference of the true latencies of two SMs to each slice. */
+static double sm_distance(const struct fth_gpu *truth, size_t a, size_t b)
+{
+    const struct fth_attribute *cycles = fth_gpu_attribute(truth, "l2", "slice_latency_cycles"),
+                               *groups = fth_gpu_attribute(truth, "l2", "slice_group_by_sm");
+    const size_t each = (size_t)(fth_gpu_number(truth, "l2", "slices", 0) /
+                                 fth_gpu_number(truth, "l2", "partitions", 1));
+    double sum = 0;
+    for (size_t i = 0; i < each; i++)
+        sum += fabs(cycles->numbers[(size_t)groups->numbers[a] * each + i] -
+                    cycles->numbers[(size_t)groups->numbers[b] * each + i]);
+    return sum / (double)each;
+}
+
+/* Whether SMs that are clearly different are in different groups, and equal ones in the same. SMs
+ * near different partitions read different slices. */
+static bool same_distances(const struct fth_gpu *truth, const struct fth_attribute *have)
+{
+    const struct fth_attribute *sides = fth_gpu_attribute(truth, "l2", "partition_by_sm");
+    bool same = true;
+    for (size_t i = 0; same && i < have->count; i++)
+        for (size_t j = 0; same && j < i; j++) {
+            const bool together = have->numbers[i] == have->numbers[j];
+            const bool near = !sides || sides->numbers[i] == sides->numbers[j];
+            const double distance = sm_distance(truth, i, j);
+            same = together ? distance <= MIN_GROUP_CYCLES || !near : distance > 0 || !near;
+        }
+    return same;
+}
+
+static bool same_latencies(const struct fth_gpu *truth, const struct fth_gpu *found)
+{
+    const struct fth_attribute *groups = fth_gpu_attribute(truth, "l2", "slice_group_by_sm"),
+                               *others = fth_gpu_attribute(found, "l2", "slice_group_by_sm");
+    bool same = others && others->count == groups->count;
+    for (size_t sm = 0; same && sm < groups->count; sm++) {
+        double want[64], have[64];
+        const size_t count = sorted_latencies(truth, sm, want);
+        same = count == sorted_latencies(found, sm, have);
+        for (size_t i = 0; same && i < count; i++)
+            same = is_close(want[i], have[i]) || fabs(want[i] - have[i]) <= MIN_GROUP_CYCLES;
+    }
+    return same;
+}
+
+/* The figure is in both descriptions. */
+static bool is_same(const struct row *row, const struct fth_gpu *truth, const struct fth_gpu *found)
+{
+    const struct fth_attribute *want = fth_gpu_attribute(truth, row->element, row->attribute),
+                               *have = fth_gpu_attribute(found, row->element, row->attribute);
+    if (want->kind != have->kind)
         return false;
-    if (comparison == TIME)
-        return fabs(truth->number - found->number) <= TIME_TOLERANCE_CYCLES;
-    if (truth->kind == FTH_NUMBERS)
-        return comparison == GROUPS ? same_groups(truth, found) : same_numbers(truth, found);
-    return truth->kind == FTH_TEXT ? strcmp(truth->text, found->text) == 0
-                                   : truth->number == found->number;
+    switch (row->comparison) {
+    case TIME: return fabs(want->number - have->number) <= TIME_TOLERANCE_CYCLES;
+    case CYCLES:
+        return is_close(want->number, have->number) ||
+               (want->number >= have->low && want->number <= have->high);
+    case VARIANTS: return same_by_variant(row, truth, found);
+    case PARITIES: return same_parities(truth, want, have);
+    case LATENCIES: return same_latencies(truth, found);
+    case GROUPS: return same_groups(want, have);
+    case DISTANT: return same_distances(truth, have);
+    default: break;
+    }
+    return want->kind == FTH_NUMBERS ? same_numbers(want, have)
+           : want->kind == FTH_TEXT  ? strcmp(want->text, have->text) == 0
+                                     : want->number == have->number;
 }
 
 /* Without an attribute in the description, no two SMs join their reads. */
@@ -271,10 +291,26 @@ static bool has_one_gpc(const struct fth_gpu *gpu)
     return true;
 }
 
+/* Returns why a figure is unknown: its own reason, or that of a figure of its element that it
+ * follows from; NULL: there is no reason. */
+static const char *reason_of(const struct fth_gpu *gpu, const struct row *row)
+{
+    static const char *const causes[] = {"size_bytes",  "access_variants", "slices",
+                                         "slice_bytes", "entries",         "reach_bytes",
+                                         "sets",        "spectrum_cycles"};
+    const char *reason = fth_gpu_unknown(gpu, row->element, row->attribute);
+    for (size_t i = 0; i < FTH_COUNT(causes) && !reason; i++)
+        if (strncmp(row->attribute, causes[i], 5) == 0 || i == 0 || i >= 4)
+            reason = fth_gpu_unknown(gpu, row->element, causes[i]);
+    const bool needs_tlb =
+        strcmp(row->attribute, "addressing") == 0 || strncmp(row->attribute, "page_table", 10) == 0;
+    return !reason && needs_tlb ? fth_gpu_unknown(gpu, "tlb_l1", "page_bytes") : reason;
+}
+
 static void print_found(uint64_t seed, const struct row *row, const struct fth_attribute *found,
                         const struct fth_gpu *gpu)
 {
-    const char *reason = fth_gpu_unknown(gpu, row->element, row->attribute);
+    const char *reason = reason_of(gpu, row);
     if (found)
         print_message("# seed %llu: %s.%s is wrong: %g %s, confidence %g\n",
                       (unsigned long long)seed, row->element, row->attribute,
@@ -285,6 +321,23 @@ static void print_found(uint64_t seed, const struct row *row, const struct fth_a
                       row->element, row->attribute, reason ? reason : "NO REASON");
 }
 
+/* Whether the figure says nothing, or what the GPU does if its description does not have it. */
+static bool is_default(const struct row *row, const struct fth_gpu *truth,
+                       const struct fth_attribute *want, const struct fth_attribute *have)
+{
+    if (!want && (!have || row->comparison == VARIANTS || no_joins(row, have)))
+        return true; /* the GPU does not have it */
+    /* Without allocation, no store leaves a partly written sector. */
+    if (!have && strcmp(row->attribute, "partial_write") == 0 &&
+        strcmp(fth_gpu_text(truth, "l2", "write_miss"), "no_allocate") == 0)
+        return true;
+    /* With one GPC, both orders are the same. */
+    if (have && strcmp(row->attribute, "block_order") == 0 && has_one_gpc(truth))
+        return true;
+    /* One partition is the default. */
+    return !want && strcmp(row->attribute, "partitions") == 0 && have->number == 1;
+}
+
 static void compare(uint64_t seed, const struct fth_gpu *truth, const struct fth_gpu *found)
 {
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -292,21 +345,11 @@ static void compare(uint64_t seed, const struct fth_gpu *truth, const struct fth
         const struct fth_attribute *want = fth_gpu_attribute(truth, row->element, row->attribute);
         const struct fth_attribute *have = fth_gpu_attribute(found, row->element, row->attribute);
         enum result result = RIGHT;
-        if (!want && (!have || no_joins(row, have)))
-            continue; /* the GPU does not have it */
-        /* Without allocation, no store leaves a partly written sector. */
-        if (!have && strcmp(row->attribute, "partial_write") == 0 &&
-            strcmp(fth_gpu_text(truth, "l2", "write_miss"), "no_allocate") == 0)
-            continue;
-        /* With one GPC, both orders are the same. */
-        if (have && strcmp(row->attribute, "block_order") == 0 && has_one_gpc(truth))
-            continue;
-        /* One partition is the default. */
-        if (!want && strcmp(row->attribute, "partitions") == 0 && have->number == 1)
+        if (is_default(row, truth, want, have))
             continue;
         if (!have)
-            result = fth_gpu_unknown(found, row->element, row->attribute) ? UNKNOWN : WRONG;
-        else if (!want || !is_same(row->comparison, want, have))
+            result = reason_of(found, row) ? UNKNOWN : WRONG;
+        else if (!want || !is_same(row, truth, found))
             result = have->confidence < 0.95 ? DOUBTED : WRONG;
         if (result != RIGHT)
             print_found(seed, row, have, found);
@@ -317,25 +360,37 @@ static void compare(uint64_t seed, const struct fth_gpu *truth, const struct fth
 /* ---- the test ---- */
 
 static uint64_t first_seed = 1, last_seed = 12;
-static bool noise;
+static char **listed_seeds; /* [listed_count]; NULL: the range counts */
+static size_t listed_count;
+static bool noise, neighbour;
+static size_t bare_figures, inconclusive_gpus;
 /* Most figures that stay unknown are those of FIFO L2s: reads of a line do not change when FIFO
  * evicts it, so that the search for eviction sets finds no stable ones. Chosen below the 89 % that
  * were right in the first 128 seeds. */
 enum { MIN_RIGHT_PERCENT = 85 };
+/* At most one GPU in this many may be inconclusive: not even the latency of its L2 is known. */
+enum { MAX_INCONCLUSIVE_PART = 100 };
 
 static void measure(uint64_t seed)
 {
-    struct fth_buffer text = random_description(seed, noise);
+    struct fth_buffer text = full_description(seed, noise, neighbour);
     struct fth_gpu *truth = NULL, *found = NULL;
     struct fth_error error = NO_ERROR;
     const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.full = true, .only = NULL);
     if (fth_gpu_read_text("random", text.data, text.size, NULL, &truth, &error) != FTH_OK)
         fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, error.cause, text.data);
     struct fth_device *device = open_described(truth);
-    if (fth_discover(device, &options, &found, &error) != FTH_OK)
+    const enum fth_status status = fth_discover(device, &options, &found, &error);
+    if (status == FTH_INCONCLUSIVE) {
+        print_message("# seed %llu: inconclusive: %s\n", (unsigned long long)seed, error.cause);
+        inconclusive_gpus++;
+    } else if (status != FTH_OK) {
         fail_msg("seed %llu: %s: %s\n%s", (unsigned long long)seed, error.argument, error.cause,
                  text.data);
-    compare(seed, truth, found);
+    } else {
+        compare(seed, truth, found);
+        bare_figures += count_bare_figures(found);
+    }
     fth_gpu_destroy(found);
     fth_gpu_destroy(truth);
     fth_device_close(device);
@@ -346,37 +401,47 @@ static void random_gpus_are_described_correctly(void **state)
 {
     (void)state;
     unsigned all[RESULTS] = {0};
-    for (uint64_t seed = first_seed; seed <= last_seed; seed++)
+    for (uint64_t seed = first_seed; !listed_seeds && seed <= last_seed; seed++)
         measure(seed);
-    print_message("# %-28s right unknown doubted wrong\n", "figure");
+    for (size_t i = 0; i < listed_count; i++)
+        measure(strtoull(listed_seeds[i], NULL, 10));
+    print_message("# %-43s right unknown doubted wrong\n", "figure");
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const unsigned *results = rows[i].results;
-        print_message("# %-7s%-20s %6u %7u %7u %5u\n", rows[i].element, rows[i].attribute,
+        print_message("# %-16s%-26s %6u %7u %7u %5u\n", rows[i].element, rows[i].attribute,
                       results[RIGHT], results[UNKNOWN], results[DOUBTED], results[WRONG]);
         for (size_t k = 0; k < RESULTS; k++)
             all[k] += results[k];
     }
-    const uint64_t gpus = last_seed - first_seed + 1;
+    const uint64_t gpus = listed_seeds ? listed_count : last_seed - first_seed + 1;
     const unsigned sum = all[RIGHT] + all[UNKNOWN] + all[DOUBTED] + all[WRONG];
-    print_message("# %llu GPUs, %u figures: %u right, %u unknown, %u doubted, %u wrong\n",
-                  (unsigned long long)gpus, sum, all[RIGHT], all[UNKNOWN], all[DOUBTED],
-                  all[WRONG]);
+    print_message("# %llu GPUs, %zu of them inconclusive, %u figures: %u right, %u unknown, %u "
+                  "doubted, %u wrong\n",
+                  (unsigned long long)gpus, inconclusive_gpus, sum, all[RIGHT], all[UNKNOWN],
+                  all[DOUBTED], all[WRONG]);
+    assert_true(MAX_INCONCLUSIVE_PART * inconclusive_gpus <= gpus);
     assert_int_equal(all[WRONG], 0);
-    assert_true(100 * all[RIGHT] >= MIN_RIGHT_PERCENT * sum);
+    assert_int_equal(bare_figures, 0);
+    /* Seeds that are listed are no random sample: they were chosen because a figure was wrong. */
+    assert_true(listed_seeds || 100 * all[RIGHT] >= MIN_RIGHT_PERCENT * sum);
 }
 
 int main(int count, char *words[])
 {
     int at = 1;
     if (count == 3 && strcmp(words[1], "print") == 0) {
-        struct fth_buffer text = random_description(strtoull(words[2], NULL, 10), false);
+        struct fth_buffer text = full_description(strtoull(words[2], NULL, 10), false, false);
         puts(text.data);
         fth_buffer_fini(&text);
         return 0;
     }
     noise = count > at && strcmp(words[at], "noisy") == 0;
-    at += noise;
-    if (count > at + 1) {
+    neighbour = count > at && strcmp(words[at], "disturbed") == 0;
+    at += noise || neighbour;
+    if (count > at + 1 && strcmp(words[at], "seeds") == 0) {
+        listed_seeds = words + at + 1;
+        listed_count = (size_t)(count - at - 1);
+    } else if (count > at + 1) {
         first_seed = strtoull(words[at], NULL, 10);
         last_seed = strtoull(words[at + 1], NULL, 10);
     }

@@ -15,6 +15,8 @@ struct request {
     enum fth_trace_access_kind kind;
     uint64_t next_level_sectors; /* sectors that go to the next level */
     uint64_t warp;               /* its priority: in the L2, its position in the order of arrival */
+    enum oracle_l1 l1;
+    uint64_t l2_fill_bytes;
     bool done;
 };
 
@@ -210,9 +212,11 @@ static uint64_t find_missing(const struct level *level, size_t unit, uint64_t lo
 }
 
 /* Returns the sectors of the fills that contain `sectors`. */
-static uint64_t whole_fills(const struct level *level, uint64_t sectors)
+static uint64_t whole_fills(const struct level *level, const struct request *request,
+                            uint64_t sectors)
 {
-    uint64_t whole = 0, fill = level->config.fill_bytes / sector_bytes(level);
+    const uint64_t hinted = level->is_l2 ? request->l2_fill_bytes : 0, each = sector_bytes(level);
+    uint64_t whole = 0, fill = (hinted ? hinted : level->config.fill_bytes) / each;
     if (fill == 0)
         fill = 1;
     for (unsigned i = 0; i < 64; i++)
@@ -278,18 +282,22 @@ static struct miss *find_miss(const struct level *level, uint64_t mshr, uint64_t
     return sectors & ~in_flight ? NULL : newest;
 }
 
+/* Whether the cache holds a line, whatever its sectors. */
+static bool is_held(const struct level *level, size_t unit, uint64_t local)
+{
+    return oracle_probe(level->units[unit], local, 1) != FTH_CACHE_LINE_MISS;
+}
+
 /* A read whose sectors are all in flight. */
 static void merge_read(struct run *run, struct level *level, size_t unit, uint64_t local,
                        struct request *request)
 {
     const uint64_t sectors = request_sectors(level, request);
     uint64_t distance = level->config.ways;
-    bool held = false;
-    for (uint64_t i = 0; i < level->config.line_bytes; i++)
-        held = held || oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_LINE_MISS;
-    if (held) {
+    if (is_held(level, unit, local)) {
         const uint64_t absent = find_missing(level, unit, local, request, level->is_l2);
-        distance = touch_sectors(run, level, unit, local, sectors, whole_fills(level, absent));
+        distance =
+            touch_sectors(run, level, unit, local, sectors, whole_fills(level, request, absent));
     }
     level->counts.merges[request->kind] += count_bits(sectors);
     level->counts.hits[request->kind] += level->config.merged_hits ? count_bits(sectors) : 0;
@@ -325,6 +333,14 @@ static bool attempt_read(struct run *run, struct level *level, size_t unit, uint
         return true;
     }
     const uint64_t missing = find_missing(level, unit, local, request, level->is_l2);
+    if (missing && !level->is_l2 && request->l1 == ORACLE_NO_ALLOCATE) {
+        const uint64_t held = sectors & ~missing,
+                       distance = touch_sectors(run, level, unit, local, held, 0);
+        level->counts.hits[request->kind] += count_bits(held);
+        add_to_profile(level, request, distance, count_bits(held), count_bits(missing));
+        request->next_level_sectors = missing;
+        return true;
+    }
     if (missing && level->config.mshr_size && busy_mshrs(level, mshr) >= level->config.mshr_size)
         return false;
     const double steps =
@@ -332,7 +348,7 @@ static bool attempt_read(struct run *run, struct level *level, size_t unit, uint
     /* Sectors of the fills that are already in the cache are not fetched. */
     uint64_t fetch = 0;
     for (unsigned i = 0; i < 64; i++)
-        if (whole_fills(level, missing) >> i & 1 &&
+        if (whole_fills(level, request, missing) >> i & 1 &&
             oracle_probe(level->units[unit], local + i * sector_bytes(level),
                          sector_bytes(level)) != FTH_CACHE_HIT)
             fetch |= UINT64_C(1) << i;
@@ -381,7 +397,9 @@ static uint64_t absent_sectors(const struct level *level, size_t unit, uint64_t 
 static void attempt_write(struct run *run, struct level *level, size_t unit, uint64_t local,
                           struct request *request)
 {
-    const bool cached = strcmp(level->config.bypass, "off") == 0;
+    const bool passes =
+        !level->is_l2 && request->l1 == ORACLE_NO_ALLOCATE && !is_held(level, unit, local);
+    const bool cached = strcmp(level->config.bypass, "off") == 0 && !passes;
     uint64_t missing = cached ? absent_sectors(level, unit, local, request) : 0;
     uint64_t distance = level->config.ways;
     bool first = true;
@@ -415,7 +433,8 @@ static void attempt_bypass(struct run *run, struct level *level, size_t unit, ui
                            struct request *request)
 {
     const uint64_t sectors = request_sectors(level, request);
-    if (request->kind != FTH_TRACE_READ && strcmp(level->config.bypass, "rwon") != 0)
+    if ((request->kind != FTH_TRACE_READ || request->l1 == ORACLE_EVICT) &&
+        strcmp(level->config.bypass, "rwon") != 0)
         invalidate(level, unit, local);
     add_to_profile(level, request, level->config.ways, 0, count_bits(sectors));
     request->next_level_sectors = sectors;
@@ -430,17 +449,17 @@ static bool attempt(struct run *run, struct level *level, size_t unit, uint64_t 
                     struct request *request)
 {
     const bool off = strcmp(level->config.bypass, "off") == 0;
+    const bool passes =
+        !level->is_l2 && (request->l1 == ORACLE_BYPASS || request->l1 == ORACLE_EVICT);
     bool done = true;
-    if (strcmp(level->config.bypass, "rwon") == 0 ||
+    if (strcmp(level->config.bypass, "rwon") == 0 || passes ||
         (request->kind == FTH_TRACE_ATOMIC && !(level->is_l2 && off))) {
         attempt_bypass(run, level, unit, local, request);
     } else if (request->kind == FTH_TRACE_READ) {
         done = attempt_read(run, level, unit, local, request);
     } else if (request->kind == FTH_TRACE_ATOMIC) {
         done = attempt_read(run, level, unit, local, request);
-        bool held = false;
-        for (uint64_t i = 0; i < level->config.line_bytes; i++)
-            held = held || oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_LINE_MISS;
+        const bool held = is_held(level, unit, local);
         for (uint64_t from = 0, to; done && held && next_run(level, request, &from, &to); from = to)
             oracle_access(level->units[unit], local + from, to - from, FTH_CACHE_WRITE);
     } else {
@@ -532,7 +551,7 @@ static void read_home_or_memory(struct run *run, struct level *level, uint64_t l
  * Returns the list, which may have moved. */
 static struct request *add_byte(struct request *requests, size_t *count, size_t from,
                                 uint64_t line_bytes, uint64_t address,
-                                enum fth_trace_access_kind kind, uint64_t warp)
+                                const struct request *template)
 {
     const uint64_t line = address / line_bytes * line_bytes;
     size_t at = from;
@@ -541,7 +560,8 @@ static struct request *add_byte(struct request *requests, size_t *count, size_t 
     if (at == *count || requests[at].line != line) {
         requests = grow(requests, *count, sizeof *requests);
         memmove(requests + at + 1, requests + at, (*count - at) * sizeof *requests);
-        requests[at] = (struct request){.line = line, .kind = kind, .warp = warp};
+        requests[at] = *template;
+        requests[at].line = line;
         ++*count;
     }
     requests[at].bytes[address - line] = 1;
@@ -554,6 +574,8 @@ static void send_to_l2(struct run *run, const struct level *l1, const struct req
                        uint64_t side, struct request **lists, size_t *counts, uint64_t sequence)
 {
     size_t from[2] = {counts[0], counts[1]};
+    const struct request template = {
+        .kind = request->kind, .warp = sequence, .l2_fill_bytes = request->l2_fill_bytes};
     for (uint64_t i = 0; i < l1->config.line_bytes; i++) {
         const bool read = request->kind == FTH_TRACE_READ;
         if (read ? !(request->next_level_sectors >> (i / sector_bytes(l1)) & 1)
@@ -562,8 +584,7 @@ static void send_to_l2(struct run *run, const struct level *l1, const struct req
         const uint64_t address = request->line + i, l2_line = run->model->l2.line_bytes;
         const uint64_t home = home_of(run, address / l2_line * l2_line);
         const uint64_t to = read ? side : home;
-        lists[to] =
-            add_byte(lists[to], &counts[to], from[to], l2_line, address, request->kind, sequence);
+        lists[to] = add_byte(lists[to], &counts[to], from[to], l2_line, address, &template);
     }
 }
 
@@ -622,10 +643,14 @@ static struct request *make_requests(const struct oracle_model *model,
     for (const struct placed_access *placed = first; placed < end; placed++) {
         const struct oracle_access *access = &placed->access;
         const size_t from = *count;
+        const struct request template = {.kind = access->kind,
+                                         .warp = access->warp,
+                                         .l1 = access->l1,
+                                         .l2_fill_bytes = access->l2_fill_bytes};
         for (uint32_t t = 0; t < access->threads; t++)
             for (uint32_t b = 0; b < access->bytes; b++)
                 requests = add_byte(requests, count, from, model->l1.line_bytes,
-                                    access->addresses[t] + b, access->kind, access->warp);
+                                    access->addresses[t] + b, &template);
     }
     return requests;
 }

@@ -25,11 +25,22 @@ struct oracle_model {
     uint64_t sides, home_mask;
 };
 
+/* What the L1 does with an access, depending on its cache operator and its hints. */
+enum oracle_l1 {
+    ORACLE_CACHED,      /* looks it up and fills what is missing */
+    ORACLE_NO_ALLOCATE, /* looks it up, but fills nothing */
+    ORACLE_BYPASS,      /* passes it on */
+    ORACLE_EVICT        /* passes it on and drops the line */
+};
+
 /* One memory access of a warp. */
 struct oracle_access {
     uint64_t number, block; /* index of the access within its warp; block of the warp */
     uint32_t warp, threads, bytes;
     enum fth_trace_access_kind kind;
+    uint32_t cache_op, hints; /* only for the trace; the model sees the next two */
+    enum oracle_l1 l1;
+    uint64_t l2_fill_bytes; /* what a miss of the L2 fills; 0: oracle_cache.fill_bytes */
     uint64_t addresses[32];
 };
 

@@ -116,10 +116,94 @@ static void set_cache(struct fth_model_params *params, const char *level,
     set(params, level, "latency", latency);
 }
 
-static struct fth_model_params *params_of(const struct oracle_model *model)
+/* ---- cache operators and hints ---- */
+
+/* A variant of an access, as traces and descriptions have it, and its random effects. */
+struct variant {
+    const char *name;
+    uint32_t cache_op, hints;
+    bool sized;  /* a size of a prefetch, which has no effect on the L1 */
+    bool passes; /* the access is not looked up in the L1 if it fills nothing */
+    enum fth_trace_access_kind kind;
+    uint64_t l1_fill, l2_fill;
+    bool keeps;
+};
+enum { VARIANTS = 7 };
+
+static void random_variants(struct fth_rng *rng, struct variant *variants)
+{
+    static const struct variant all[VARIANTS] = {
+        {.name = "ld.cg", .cache_op = 2, .passes = true},
+        {.name = "ld.volatile", .cache_op = 9, .passes = true},
+        {.name = "ld.relaxed", .hints = 1 << 8, .passes = true},
+        {.name = "ld.lu", .cache_op = 4},
+        {.name = "ld.L1::no_allocate", .hints = 5},
+        {.name = "ld.L2::128B", .hints = 2 << 6, .sized = true},
+        {.name = "st.cs", .cache_op = 3, .kind = FTH_TRACE_WRITE}};
+    for (size_t i = 0; i < VARIANTS; i++) {
+        variants[i] = all[i];
+        variants[i].l1_fill = PICK(rng, 0, 0, 32);
+        variants[i].l2_fill = PICK(rng, 32, 64, 128, 256);
+        variants[i].keeps = below(rng, 2);
+    }
+}
+
+/* Returns a description that has nothing but the effects. The caller frees it. */
+static struct fth_gpu *describe(const struct variant *variants)
+{
+    char lists[2][3][512] = {{{0}}}, text[4096];
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = NO_ERROR;
+    for (size_t level = 0; level < 2; level++)
+        for (size_t i = 0; i < VARIANTS; i++) {
+            const struct variant *each = &variants[i];
+            const uint64_t fill = level ? each->l2_fill : each->l1_fill;
+            if (level == 0 && each->sized)
+                continue;
+            const char *comma = *lists[level][0] ? ", " : "";
+            snprintf(strchr(lists[level][0], 0), 64, "%s\"%s\"", comma, each->name);
+            snprintf(strchr(lists[level][1], 0), 64, "%s%llu", comma, (unsigned long long)fill);
+            snprintf(strchr(lists[level][2], 0), 64, "%s\"%s\"", comma, each->keeps ? "yes" : "no");
+        }
+    const int size = snprintf(
+        text, sizeof text,
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\"}, \"elements\": {\"l1\": "
+        "{\"access_variants\": [%s], \"access_fill_bytes\": [%s], \"access_keeps\": [%s]}, \"l2\": "
+        "{\"access_variants\": [%s], \"access_fill_bytes\": [%s]}}}",
+        lists[0][0], lists[0][1], lists[0][2], lists[1][0], lists[1][1]);
+    if (fth_gpu_read_text("test", text, (size_t)size, NULL, &gpu, &error) != FTH_OK)
+        fail_msg("%s: %s", error.cause, text);
+    return gpu;
+}
+
+/* Gives the accesses of one instruction a variant of their kind, or none. */
+static void apply_variants(struct fth_rng *rng, const struct variant *variants,
+                           struct oracle_access *accesses, size_t count)
+{
+    for (uint64_t number = 0; number < 4; number++) {
+        const struct variant *variant = &variants[below(rng, VARIANTS)];
+        const bool plain = below(rng, 4) == 0;
+        for (size_t i = 0; i < count; i++) {
+            struct oracle_access *access = &accesses[i];
+            if (plain || access->number != number || access->kind != variant->kind)
+                continue;
+            access->cache_op = variant->cache_op;
+            access->hints = variant->hints;
+            access->l2_fill_bytes = access->kind == FTH_TRACE_READ ? variant->l2_fill : 0;
+            if (variant->sized || variant->l1_fill)
+                continue;
+            access->l1 = !variant->keeps   ? ORACLE_EVICT
+                         : variant->passes ? ORACLE_BYPASS
+                                           : ORACLE_NO_ALLOCATE;
+        }
+    }
+}
+
+static struct fth_model_params *params_of(const struct oracle_model *model,
+                                          const struct fth_gpu *gpu)
 {
     struct fth_model_params *params;
-    assert_int_equal(fth_model_params_create(NULL, &params, NULL), FTH_OK);
+    assert_int_equal(fth_model_params_create(gpu, &params, NULL), FTH_OK);
     set_cache(params, "l1", &model->l1);
     set_cache(params, "l2", &model->l2);
     set_number(params, "gpu", "sms", model->sms);
@@ -184,8 +268,11 @@ static void write_trace(const struct oracle_access *accesses, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct oracle_access *a = &accesses[i];
         const size_t instruction = fth_trace_writer_instruction(
-            writer, &(struct fth_trace_instruction){
-                        .line = (uint32_t)a->number + 1, .kind = a->kind, .bytes = a->bytes});
+            writer, &(struct fth_trace_instruction){.line = (uint32_t)a->number + 1,
+                                                    .kind = a->kind,
+                                                    .bytes = a->bytes,
+                                                    .cache_op = a->cache_op,
+                                                    .hints = a->hints});
         const struct fth_record record = {.number = a->number,
                                           .block = a->block,
                                           .instruction = (uint32_t)instruction,
@@ -243,7 +330,16 @@ static void compare(unsigned seed)
     fth_rng_init(&rng, seed);
     random_model(&rng, &model);
     const size_t count = random_accesses(&rng, accesses);
-    struct fth_model_params *params = params_of(&model);
+    /* Every other GPU has effects of cache operators and hints. */
+    struct fth_gpu *gpu = NULL;
+    struct variant variants[VARIANTS];
+    if (seed % 2) {
+        random_variants(&rng, variants);
+        gpu = describe(variants);
+        apply_variants(&rng, variants, accesses, count);
+    }
+    struct fth_model_params *params = params_of(&model, gpu);
+    fth_gpu_destroy(gpu);
     write_trace(accesses, count);
     assert_int_equal(fth_trace_open("o.trace", &trace, &error), FTH_OK);
     const struct fth_model_options options = FTH_MODEL_OPTIONS(.threads = seed % 5);

@@ -12,6 +12,14 @@ enum { MIN_ALIGN = 512, MAX_ALIGN = 2 << 20, MAX_BUILD_BLOCKS = 1024 };
  * Chosen, not derived: allocating that much takes long. */
 static const uint64_t huge_bytes = (uint64_t)1 << 30;
 
+/* A chain with at least this stride, in bytes, is sparse. Its elements occupy a small part of the
+ * array, so that all of them are built at once, and memory may repeat. Probes that read whole
+ * arrays and not only the elements of a chain use smaller strides. Chosen, not derived: the
+ * smallest page size that the TLB probes look for. */
+static const uint64_t min_sparse_stride = 64 << 10;
+/* Bytes of an element: its link and its back link. */
+enum { ELEMENT_BYTES = 16 };
+
 static void release(struct fth_layout *layout, struct fth_region *region)
 {
     const struct fth_runner *runner = layout->runner;
@@ -23,6 +31,17 @@ static void release(struct fth_layout *layout, struct fth_region *region)
     region->built_count = 0;
 }
 
+/* Frees the memory of the huge regions. */
+static void free_huge(struct fth_layout *layout)
+{
+    const struct fth_runner *runner = layout->runner;
+    if (layout->huge && layout->huge_period)
+        runner->ops->free_repeating(runner->machine, layout->huge, layout->huge_bytes);
+    else if (layout->huge)
+        runner->ops->free(runner->machine, layout->huge);
+    layout->huge = layout->huge_bytes = layout->huge_period = 0;
+}
+
 void fth_layout_clear(struct fth_layout *layout)
 {
     for (size_t i = 0; i < layout->count; i++) {
@@ -30,28 +49,84 @@ void fth_layout_clear(struct fth_layout *layout)
         free(layout->regions[i].built);
     }
     layout->count = 0;
-    if (layout->huge)
-        layout->runner->ops->free(layout->runner->machine, layout->huge);
-    layout->huge = layout->huge_bytes = 0;
+    free_huge(layout);
 }
 
-/* Ensures that the allocation of the huge regions has at least `bytes`. If it has to be replaced,
- * the chains in it are lost. */
-static enum fth_status reserve_huge(struct fth_layout *layout, uint64_t bytes,
-                                    struct fth_error *error)
+/* The largest power of two that divides the stride of a region. */
+static uint64_t unit_of(const struct fth_region *region)
+{
+    return region->stride & (~region->stride + 1);
+}
+
+/* Whether no two elements of a region with an array of `bytes` bytes are in the same memory if the
+ * memory repeats with `period`, a power of two. The elements of a chain are multiples of unit_of()
+ * apart, and only those whose indices differ by a multiple of period / unit coincide. Elements of
+ * two chains do not coincide if the distance of the chains is not a multiple of the unit, but of
+ * ELEMENT_BYTES (note_phase()). */
+static bool can_repeat(const struct fth_region *region, uint64_t bytes, uint64_t period)
+{
+    const uint64_t unit = unit_of(region);
+    return region->stride >= min_sparse_stride && unit >= ELEMENT_BYTES &&
+           bytes / region->stride < period / unit && !region->must_not_repeat;
+}
+
+/* Notes that a chain of the region begins at this offset. Only the first two phases are compared;
+ * with a third one, memory must not repeat. */
+static void note_phase(struct fth_region *region, uint64_t start_bytes)
+{
+    const uint64_t phase = start_bytes % region->stride;
+    for (size_t i = 0; i < region->phase_count; i++) {
+        const uint64_t other = region->phases[i];
+        const uint64_t distance = phase > other ? phase - other : other - phase;
+        if (distance == 0)
+            return;
+        if (distance % unit_of(region) == 0 || distance % ELEMENT_BYTES)
+            region->must_not_repeat = true;
+    }
+    if (region->phase_count < FTH_COUNT(region->phases))
+        region->phases[region->phase_count++] = phase;
+    else
+        region->must_not_repeat = true;
+}
+
+/* Allocates `more` bytes of memory that repeats for a huge region, which needs `bytes`. Returns
+ * false if it is not possible. */
+static bool alloc_repeating(struct fth_layout *layout, const struct fth_region *region,
+                            uint64_t bytes, uint64_t more)
 {
     struct fth_runner *runner = layout->runner;
-    if (layout->huge_bytes >= bytes)
+    uint64_t address = 0, period = 0;
+    if (!runner->ops->alloc_repeating || !can_repeat(region, bytes, UINT64_MAX) ||
+        runner->ops->alloc_repeating(runner->machine, more, &address, &period, NULL) != FTH_OK)
+        return false;
+    if (!can_repeat(region, bytes, period)) {
+        runner->ops->free_repeating(runner->machine, address, more);
+        return false;
+    }
+    layout->huge = address;
+    layout->huge_bytes = more;
+    layout->huge_period = period;
+    return true;
+}
+
+/* Ensures that the allocation of the huge regions has at least `bytes` and suits the region. If it
+ * has to be replaced, the chains in it are lost. */
+static enum fth_status reserve_huge(struct fth_layout *layout, const struct fth_region *region,
+                                    uint64_t bytes, struct fth_error *error)
+{
+    struct fth_runner *runner = layout->runner;
+    if (layout->huge_bytes >= bytes &&
+        (!layout->huge_period || can_repeat(region, bytes, layout->huge_period)))
         return FTH_OK;
     for (size_t i = 0; i < layout->count; i++)
         if (layout->regions[i].huge)
             release(layout, &layout->regions[i]);
-    if (layout->huge)
-        runner->ops->free(runner->machine, layout->huge);
-    layout->huge = layout->huge_bytes = 0;
+    free_huge(layout);
     /* Allocate 1 to 2 GiB more than needed, so that slightly larger requests do not replace the
      * memory again: a driver can take a third of a second until freed memory is available again. */
     const uint64_t more = (bytes / huge_bytes + 2) * huge_bytes;
+    if (alloc_repeating(layout, region, bytes, more))
+        return FTH_OK;
     if (fth_runner_alloc(runner, more, &layout->huge, NULL) == FTH_OK) {
         layout->huge_bytes = more;
         return FTH_OK;
@@ -94,13 +169,16 @@ enum fth_status fth_layout_find(struct fth_layout *layout, bool is_texture,
     return FTH_OK;
 }
 
-enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t index, uint64_t bytes,
-                                   struct fth_error *error)
+enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t index, uint64_t start_bytes,
+                                   uint64_t bytes, struct fth_error *error)
 {
     struct fth_region *region = &layout->regions[index];
     struct fth_runner *runner = layout->runner;
-    if (region->bytes >= bytes)
+    note_phase(region, start_bytes);
+    const bool repeats = region->huge && layout->huge_period;
+    if (region->bytes >= bytes && !(repeats && region->must_not_repeat))
         return FTH_OK;
+    bytes = bytes > region->bytes ? bytes : region->bytes;
     release(layout, region);
     /* The array is aligned to its own size, but at most to MAX_ALIGN, so that the sets that it
      * fills do not depend on its address. */
@@ -111,7 +189,7 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t index, uint
     const uint64_t total = header + bytes + align;
     region->huge = bytes >= huge_bytes && !region->is_texture;
     if (region->huge) {
-        FTH_TRY(reserve_huge(layout, total, error));
+        FTH_TRY(reserve_huge(layout, region, total, error));
         region->memory = layout->huge;
     } else {
         FTH_TRY(fth_runner_alloc(runner, total, &region->memory, error));
@@ -157,15 +235,21 @@ enum fth_status fth_layout_build(struct fth_layout *layout, size_t index,
     for (size_t i = 0; i < layout->count && region->huge; i++)
         if (layout->regions[i].huge && i != index)
             layout->regions[i].built_count = 0;
+    struct fth_built_range range = {chain->start_bytes, chain->count, with_back_links};
+    if (region->stride >= min_sparse_stride && region->step == 1 && !region->is_texture) {
+        range.start %= region->stride;
+        range.count =
+            (region->bytes - range.start + region->stride - ELEMENT_BYTES) / region->stride;
+    }
     void *built = region->built;
     if (!fth_grow(&built, region->built_count, &region->built_capacity, sizeof *region->built))
         return fth_no_memory(error, "lay out chains", NULL);
     region->built = built;
     const uint64_t element_bytes = region->is_texture ? 4 : 8;
     const uint64_t arguments[] = {
-        region->address + chain->start_bytes, region->address, region->stride, chain->count,
-        region->step % chain->count,          element_bytes,   with_back_links};
-    const uint64_t threads = 256, blocks = (chain->count + threads - 1) / threads;
+        region->address + range.start, region->address, region->stride, range.count,
+        region->step % range.count,    element_bytes,   with_back_links};
+    const uint64_t threads = 256, blocks = (range.count + threads - 1) / threads;
     const struct fth_machine_launch launch = {
         .kernel = "build",
         .blocks = (uint32_t)(blocks < MAX_BUILD_BLOCKS ? blocks : MAX_BUILD_BLOCKS),
@@ -173,7 +257,6 @@ enum fth_status fth_layout_build(struct fth_layout *layout, size_t index,
         .arguments = arguments,
         .argument_bytes = sizeof arguments};
     FTH_TRY(fth_runner_launch(layout->runner, launch, error));
-    region->built[region->built_count++] =
-        (struct fth_built_range){chain->start_bytes, chain->count, with_back_links};
+    region->built[region->built_count++] = range;
     return FTH_OK;
 }

@@ -19,9 +19,14 @@ struct fth_region {
     unsigned array;
     bool is_texture; /* elements are 32-bit texel indices; otherwise 64-bit pointers */
     uint64_t stride, step;
-    uint64_t count;          /* elements of the chain where step is not 1; otherwise 0 */
-    uint64_t memory;         /* the allocation; 0: none */
-    bool huge;               /* uses the allocation that all huge regions share */
+    uint64_t count;  /* elements of the chain where step is not 1; otherwise 0 */
+    uint64_t memory; /* the allocation; 0: none */
+    bool huge;       /* uses the allocation that all huge regions share */
+    /* Offsets of its chains modulo the stride, in bytes: at most two different ones are noted. If
+     * must_not_repeat, elements of two chains could be in the same memory if memory repeats. */
+    uint64_t phases[2];
+    size_t phase_count;
+    bool must_not_repeat;
     uint64_t address, bytes; /* of the array within the allocation */
     uint64_t texture;        /* handle; 0: none */
     struct fth_built_range *built;
@@ -33,8 +38,9 @@ struct fth_layout {
     struct fth_region *regions;
     size_t count, capacity;
     /* The allocation of the huge regions. They share it, because allocating that much memory takes
-     * long. It holds the chain of one of them at a time. */
-    uint64_t huge, huge_bytes;
+     * long. It holds the chain of one of them at a time. If huge_period is not 0, its memory
+     * repeats with this period (fth_machine_ops.alloc_repeating). */
+    uint64_t huge, huge_bytes, huge_period;
 };
 /* Frees the memory of all regions and forgets the regions. */
 void fth_layout_clear(struct fth_layout *layout);
@@ -44,10 +50,12 @@ void fth_layout_fini(struct fth_layout *layout);
 FTH_MUST_USE enum fth_status fth_layout_find(struct fth_layout *layout, bool is_texture,
                                              const struct fth_chain *chain, size_t *region,
                                              struct fth_error *error);
-/* Ensures that the array of a region has at least `bytes`; the contents are lost if it has to grow.
+/* Ensures that the array of a region has at least `bytes`, and that it can hold a chain that begins
+ * `start_bytes` after its start; the contents are lost if its memory has to be replaced.
  * FTH_UNAVAILABLE: the GPU has not enough free memory (fth_runner_alloc). */
 FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t region,
-                                                uint64_t bytes, struct fth_error *error);
+                                                uint64_t start_bytes, uint64_t bytes,
+                                                struct fth_error *error);
 /* Queues the launch that builds the chain in its region, unless it exists already. Call
  * fth_layout_reserve before, for all chains of a launch. */
 FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, size_t region,

@@ -261,8 +261,9 @@ static enum fth_status reserve(struct fth_chase_state *state, const struct fth_l
 {
     for (size_t i = 0; i < chase->step_count; i++)
         if (needs_region(&chase->steps[i]))
-            FTH_TRY(
-                fth_layout_reserve(&state->layout, regions[i], chase->steps[i].array_bytes, error));
+            FTH_TRY(fth_layout_reserve(&state->layout, regions[i],
+                                       chase->steps[i].array_chain->start_bytes,
+                                       chase->steps[i].array_bytes, error));
     return FTH_OK;
 }
 

@@ -8,6 +8,7 @@
  *   cuda_open.c        opening a GPU by its name
  *   cuda_run.c         contexts, modules, memory, launches
  *   cuda_machine.c     struct fth_machine_ops over cuda_run.c
+ *   cuda_repeating.c   addresses whose memory repeats
  *   cuda_ahead.c       compiling modules ahead of their use, in other threads
  *   cuda_attributes.c  properties that the driver reports
  *   cuda_transfer.c    copies between host and GPUs
@@ -84,6 +85,21 @@ struct fth_cu_copy_side {
 struct fth_cu_copy {
     struct fth_cu_copy_side from, to;
     size_t width_bytes, height, depth;
+};
+
+/* CUmemLocation, CUmemAllocationProp (32 bytes) and CUmemAccessDesc (12 bytes). */
+struct fth_cu_place {
+    int type, id;
+};
+struct fth_cu_memory_kind {
+    int type, handle_types;
+    struct fth_cu_place place;
+    void *metadata;
+    unsigned char flags[8];
+};
+struct fth_cu_access {
+    struct fth_cu_place place;
+    int flags;
 };
 
 /* CUlaunchAttribute: 72 bytes. The cluster size is the first 12 bytes of its value. */
@@ -181,6 +197,19 @@ struct fth_cuda {
                                fth_cu_context from_context, size_t bytes, void *stream);
     fth_cu_result (*peer_can_access)(int *can, fth_cu_device device, fth_cu_device peer);
     fth_cu_result (*peer_enable)(fth_cu_context peer, unsigned flags);
+    /* Since CUDA 10.2; used only by cuda_repeating.c. */
+    fth_cu_result (*address_reserve)(uint64_t *address, size_t bytes, size_t alignment,
+                                     uint64_t wanted, unsigned long long flags);
+    fth_cu_result (*address_free)(uint64_t address, size_t bytes);
+    fth_cu_result (*address_map)(uint64_t address, size_t bytes, size_t offset,
+                                 unsigned long long handle, unsigned long long flags);
+    fth_cu_result (*address_unmap)(uint64_t address, size_t bytes);
+    fth_cu_result (*address_access)(uint64_t address, size_t bytes,
+                                    const struct fth_cu_access *access, size_t count);
+    fth_cu_result (*physical_create)(unsigned long long *handle, size_t bytes,
+                                     const struct fth_cu_memory_kind *kind,
+                                     unsigned long long flags);
+    fth_cu_result (*physical_release)(unsigned long long handle);
     /* Since CUDA 12.0; used only for tensor maps. */
     fth_cu_result (*tensor_map_tiled)(void *map, int type, uint32_t rank, uint64_t address,
                                       const uint64_t *sizes, const uint64_t *strides,
@@ -319,6 +348,16 @@ FTH_MUST_USE enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int 
                                                      const char *id, void **machine,
                                                      struct fth_error *error);
 extern const struct fth_machine_ops fth_cuda_machine_ops;
+
+/* ---- cuda_repeating.c ---- */
+
+/* Implement `alloc_repeating` and `free_repeating` of struct fth_machine_ops. FTH_UNSUPPORTED: the
+ * driver is too old, or `bytes` is at most twice the period. */
+FTH_MUST_USE enum fth_status fth_cuda_repeating_alloc(const struct fth_cuda *cuda,
+                                                      fth_cu_device device, uint64_t bytes,
+                                                      uint64_t *address, uint64_t *period,
+                                                      struct fth_error *error);
+void fth_cuda_repeating_free(const struct fth_cuda *cuda, uint64_t address, uint64_t bytes);
 
 /* ---- cuda_transfer.c ---- */
 

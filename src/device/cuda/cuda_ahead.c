@@ -52,6 +52,11 @@ static struct entry *find_waiting(const struct fth_cuda_ahead *ahead)
     return entry;
 }
 
+static bool is_same(const struct entry *entry, const char *ptx, size_t size)
+{
+    return entry->size == size && memcmp(entry->text, ptx, size) == 0;
+}
+
 /* Returns the machine code of the text, or NULL. The caller frees it. */
 static void *compile(const struct fth_cuda *cuda, struct entry *entry)
 {
@@ -117,11 +122,15 @@ void fth_cuda_ahead_add(struct fth_cuda_ahead *ahead, const char *ptx, size_t si
     memcpy(entry->text, ptx, size);
     entry->size = size;
     pthread_mutex_lock(&ahead->lock);
-    for (last = &ahead->entries; *last; last = &(*last)->next) {
+    for (last = &ahead->entries; *last && !is_same(*last, ptx, size); last = &(*last)->next) {
     }
-    *last = entry;
-    pthread_cond_broadcast(&ahead->changed);
+    if (!*last) {
+        *last = entry;
+        entry = NULL;
+        pthread_cond_broadcast(&ahead->changed);
+    }
     pthread_mutex_unlock(&ahead->lock);
+    free(entry); /* the same text is in the list already */
 }
 
 void *fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx, size_t size)
@@ -129,7 +138,7 @@ void *fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx, size_t 
     void *cubin = NULL;
     pthread_mutex_lock(&ahead->lock);
     struct entry **link = &ahead->entries;
-    while (*link && ((*link)->size != size || memcmp((*link)->text, ptx, size) != 0))
+    while (*link && !is_same(*link, ptx, size))
         link = &(*link)->next;
     struct entry *entry = *link;
     while (entry && entry->state == COMPILING)

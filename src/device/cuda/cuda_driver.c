@@ -65,6 +65,13 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuMemcpyHtoDAsync_v2"}, offsetof(struct fth_cuda, copy_to_device), true},
     {{"cuMemcpyDtoHAsync_v2"}, offsetof(struct fth_cuda, copy_from_device), true},
     {{"cuMemcpyPeerAsync"}, offsetof(struct fth_cuda, copy_peer), true},
+    {{"cuMemAddressReserve"}, offsetof(struct fth_cuda, address_reserve), true},
+    {{"cuMemAddressFree"}, offsetof(struct fth_cuda, address_free), true},
+    {{"cuMemMap"}, offsetof(struct fth_cuda, address_map), true},
+    {{"cuMemUnmap"}, offsetof(struct fth_cuda, address_unmap), true},
+    {{"cuMemSetAccess"}, offsetof(struct fth_cuda, address_access), true},
+    {{"cuMemCreate"}, offsetof(struct fth_cuda, physical_create), true},
+    {{"cuMemRelease"}, offsetof(struct fth_cuda, physical_release), true},
     {{"cuDeviceCanAccessPeer"}, offsetof(struct fth_cuda, peer_can_access), true},
     {{"cuCtxEnablePeerAccess"}, offsetof(struct fth_cuda, peer_enable), true},
 };

@@ -256,6 +256,23 @@ static void free_memory(void *user, uint64_t address)
         fth_cuda_free(&machine->cuda, address);
 }
 
+static enum fth_status alloc_repeating(void *user, uint64_t bytes, uint64_t *address,
+                                       uint64_t *period, struct fth_error *error)
+{
+    struct machine *machine = user;
+    *address = 0;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(machine, fth_cuda_repeating_alloc(&machine->cuda, machine->device, bytes,
+                                                          address, period, error));
+}
+
+static void free_repeating(void *user, uint64_t address, uint64_t bytes)
+{
+    struct machine *machine = user;
+    if (address && wait_if_queued(machine, NULL) == FTH_OK)
+        fth_cuda_repeating_free(&machine->cuda, address, bytes);
+}
+
 /* Implements `free_bytes`: returns how much memory is free. */
 static enum fth_status get_free_bytes(void *user, uint64_t *bytes, struct fth_error *error)
 {
@@ -587,6 +604,8 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .symbol = symbol,
     .alloc = alloc,
     .free = free_memory,
+    .alloc_repeating = alloc_repeating,
+    .free_repeating = free_repeating,
     .free_bytes = get_free_bytes,
     .upload = upload,
     .download = download,

@@ -98,11 +98,21 @@ static enum fth_status make_ptx(struct fth_buffer *ptx, struct fth_error *error)
 
 /* ---- running ---- */
 
+/* What is kept from request to request. */
+struct fetch_state {
+    struct fth_pool pool; /* the memory for the request and its samples, which is kept, because
+                           * allocating it for every request would take longer than most requests */
+    uint64_t bank;        /* address of the module's constant bank for uploads; 0: not known yet */
+    uint64_t origin;      /* its address as kernels see it */
+    struct fth_chain chain; /* that the bank holds; count 0: none */
+};
+
 /* The execution of one request. `memory` holds `fetch`, the request in the form that the kernel
  * reads, followed by the samples. */
 struct fetch_run {
     struct fth_runner *runner;
     struct fth_machine_module *module;
+    struct fetch_state *state;
     const struct fth_lowered *lowered;
     uint64_t memory;
     struct fth_fetch_request fetch;
@@ -140,22 +150,47 @@ static enum fth_status launch(const struct fetch_run *run, const char *kernel, u
     return runner->ops->wait(runner->machine, run->lowered->time_limit_s, error);
 }
 
-/* Writes the chain into the constant bank of the fetch module. */
+/* Finds the addresses of the constant bank of the fetch module. */
+static enum fth_status find_bank(struct fetch_run *run, struct fth_error *error)
+{
+    const struct fth_runner *runner = run->runner;
+    struct fetch_state *state = run->state;
+    uint64_t address, bytes;
+    if (state->bank)
+        return FTH_OK;
+    FTH_TRY(runner->ops->symbol(runner->machine, run->module, "bank", &address, &bytes, error));
+    FTH_TRY(launch(run, "origin", 1, error));
+    FTH_TRY(runner->ops->download(runner->machine, &state->origin, run->memory,
+                                  sizeof state->origin, error));
+    state->bank = address;
+    return FTH_OK;
+}
+
+static bool is_same_chain(const struct fth_chain *a, const struct fth_chain *b)
+{
+    return a->start_bytes == b->start_bytes && a->stride_bytes == b->stride_bytes &&
+           a->count == b->count && a->step == b->step;
+}
+
+/* Writes the chain into the constant bank of the fetch module, unless it is there already. */
 static enum fth_status upload_constants(struct fetch_run *run, struct fth_error *error)
 {
     const struct fth_runner *runner = run->runner;
     const struct fth_chain *chain = &run->lowered->request->fetch.constants;
-    uint64_t address, bytes, origin = 0, *bank = NULL;
-    FTH_TRY(runner->ops->symbol(runner->machine, run->module, "bank", &address, &bytes, error));
-    FTH_TRY(launch(run, "origin", 1, error));
-    FTH_TRY(runner->ops->download(runner->machine, &origin, run->memory, sizeof origin, error));
-    bank = calloc(FTH_BANK_BYTES / 8, 8);
+    struct fetch_state *state = run->state;
+    FTH_TRY(find_bank(run, error));
+    run->fetch.first = state->origin + chain->start_bytes;
+    if (is_same_chain(&state->chain, chain))
+        return FTH_OK;
+    uint64_t *bank = calloc(FTH_BANK_BYTES / 8, 8);
     if (!bank)
         return fth_no_memory(error, "run experiments", NULL);
-    fth_chase_build_constants(chain, origin, bank);
+    fth_chase_build_constants(chain, state->origin, bank);
+    state->chain.count = 0;
     enum fth_status status =
-        runner->ops->upload(runner->machine, address, bank, FTH_BANK_BYTES, error);
-    run->fetch.first = origin + chain->start_bytes;
+        runner->ops->upload(runner->machine, state->bank, bank, FTH_BANK_BYTES, error);
+    if (status == FTH_OK)
+        state->chain = *chain;
     free(bank);
     return status;
 }
@@ -186,11 +221,12 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_sl
 {
     const struct fth_request *request = lowered->request;
     const uint64_t sample_bytes = lowered->sample_count * 4;
-    struct fth_pool *pool = slot->state;
-    struct fetch_run run = {.runner = runner, .module = slot->module, .lowered = lowered};
+    struct fetch_state *state = slot->state;
+    struct fetch_run run = {
+        .runner = runner, .module = slot->module, .state = state, .lowered = lowered};
     const uint64_t bytes = sizeof run.fetch + sample_bytes;
-    FTH_TRY(fth_pool_grow(runner, pool, bytes, error));
-    run.memory = pool->address;
+    FTH_TRY(fth_pool_grow(runner, &state->pool, bytes, error));
+    run.memory = state->pool.address;
     run.fetch = (struct fth_fetch_request){
         .blocks = (uint32_t)(request->fetch.instructions / FTH_FETCH_BLOCK),
         .passes = (uint32_t)request->fetch.passes,
@@ -213,18 +249,16 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_sl
     return status;
 }
 
-/* The state is the memory for the request and its samples, which is kept, because allocating it for
- * every request would take longer than most requests. */
 static enum fth_status open_fetch(struct fth_runner *runner, void **state, struct fth_error *error)
 {
     (void)runner;
-    *state = calloc(1, sizeof(struct fth_pool));
+    *state = calloc(1, sizeof(struct fetch_state));
     return *state ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
 }
 
 static void release_fetch(struct fth_runner *runner, void *state)
 {
-    fth_pool_release(runner, state);
+    fth_pool_release(runner, &((struct fetch_state *)state)->pool);
     free(state);
 }
 

@@ -5,8 +5,8 @@
  *   hint survive ld.cs via ca 128 first 192 prior 512 targets 64 pressure 2048
  *
  * The form is "hint fill VARIANT,… via PATH STRIDE [first PART] offset OFFSET words STEPxPOSITIONS
- * repeats REPEATS delay CYCLES" or "hint survive VARIANT via PATH STRIDE [first LINE] prior LINES
- * targets TARGETS pressure LINES". */
+ * repeats REPEATS delay CYCLES [held]" or "hint survive VARIANT via PATH STRIDE [first LINE] prior
+ * LINES targets TARGETS pressure LINES". */
 #include "device/family/family.h"
 
 #include <inttypes.h>
@@ -26,8 +26,14 @@ enum {
     THREADS = 1024, /* of `survive`: CUDA's maximum per block, for many reads in flight */
     /* Blocks per SM. One of them executes the request. Several, so that the SM gets at least one,
      * whatever the order in which the GPU distributes the blocks. */
-    BLOCKS_PER_SM = 4
+    BLOCKS_PER_SM = 4,
+    LANDING_BYTES = 16 /* shared memory that copies write to: the most that cp.async copies */
 };
+/* The variants that copy to shared memory. */
+static const uint64_t copies = UINT64_C(1) << FTH_VARIANT_CP_CA | UINT64_C(1) << FTH_VARIANT_CP_CG |
+                               UINT64_C(1) << FTH_VARIANT_CP_L2_64B |
+                               UINT64_C(1) << FTH_VARIANT_CP_L2_128B |
+                               UINT64_C(1) << FTH_VARIANT_CP_L2_256B;
 /* Rate of line reads by one SM that every GPU exceeds, for the time limit. Chosen, not derived. */
 static const double min_lines_per_s = 1e8;
 
@@ -75,6 +81,8 @@ static enum fth_status check_survive(const struct fth_request *request, struct f
         return refuse(error, "hint.pressure", hint->pressure, "lines are too many");
     if (hint->prior > MAX_LINES)
         return refuse(error, "hint.prior", hint->prior, "lines are too many");
+    if (hint->held)
+        return fth_fail(error, FTH_INVALID, operation, "hint.held", "only available for fills");
     if (request->cold)
         return fth_fail(error, FTH_INVALID, operation, "cold", "only available for fills");
     return FTH_OK;
@@ -119,6 +127,7 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
     else
         fth_buffer_format(text, " prior %" PRIu32 " targets %" PRIu32 " pressure %" PRIu32,
                           hint->prior, hint->targets, hint->pressure);
+    fth_buffer_text(text, fill && hint->held ? " held" : "");
     fth_request_write_options(request, text);
 }
 
@@ -164,7 +173,8 @@ static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
            fth_scan(scanner, " words ") && fth_scan_u32(scanner, &hint->step_bytes) &&
            fth_scan(scanner, "x") && fth_scan_u32(scanner, &hint->positions) &&
            fth_scan(scanner, " repeats ") && fth_scan_u32(scanner, &hint->repeats) &&
-           fth_scan(scanner, " delay ") && fth_scan_u32(scanner, &hint->delay_cycles);
+           fth_scan(scanner, " delay ") && fth_scan_u32(scanner, &hint->delay_cycles) &&
+           ((hint->held = fth_scan(scanner, " held")), true);
 }
 
 static uint64_t trials_per_variant(const struct fth_hint *hint)
@@ -216,6 +226,7 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
                         "the GPU has no SM with this index");
     lowered->blocks = runner->facts.sms * (runner->facts.concurrent ? BLOCKS_PER_SM : 1);
     lowered->threads = hint->kind == FTH_HINT_FILL ? 32 : THREADS;
+    lowered->shared_bytes = hint->variants & copies ? LANDING_BYTES : 0;
     lowered->time_limit_s =
         FTH_MIN_TIME_LIMIT_S + (double)lowered->sample_count * 4 * FTH_MAX_HOP_S +
         ((double)hint->prior + hint->pressure) / min_lines_per_s +
@@ -243,6 +254,7 @@ static enum fth_status launch(struct fth_runner *runner, const struct fth_family
                                        hint->variants,
                                        hint->delay_cycles,
                                        through,
+                                       hint->held,
                                        sm,
                                        ticket,
                                        samples};

@@ -460,12 +460,20 @@ static enum fth_status run_sweep(struct fth_runner *runner, struct fth_family_sl
     return count_wrong(&run, &cycles[sweep->repeats], error);
 }
 
+static enum fth_status request_ptx(const struct fth_request *request, struct fth_buffer *ptx,
+                                   struct fth_error *error)
+{
+    const struct fth_sweep_code code = code_of(&request->sweep);
+    return fth_kernels_sweep(&code, ptx, error);
+}
+
 const struct fth_family_ops fth_family_sweep = {.word = "sweep",
                                                 .check = check,
                                                 .write = write,
                                                 .read = read_text,
                                                 .samples = samples,
                                                 .lower = lower,
+                                                .request_ptx = request_ptx,
                                                 .open = open_sweep,
                                                 .release = release_sweep,
                                                 .disturbs = FTH_DISTURBS_L2,

@@ -32,6 +32,7 @@
 
 #include "cache/cache.h"
 #include "device/machine.h"
+#include "device/sim/memory/sim_merge.h"
 #include "ptx/ptx.h"
 
 #define FTH_SIM_CYCLE 1000       /* time units per cycle */
@@ -128,6 +129,7 @@ struct fth_sim_effect {
     bool known; /* the description has it; otherwise the variant has no effect of its own */
     uint64_t fill_bytes; /* aligned bytes that become resident; 0: none */
     enum fth_cache_priority priority;
+    bool keeps, evicts; /* what L1 held before stays there, or not; both false: unknown */
 };
 struct fth_sim_hints {
     struct fth_sim_effect l1[FTH_VARIANTS], l2[FTH_VARIANTS];
@@ -168,7 +170,10 @@ struct fth_sim_plan {
     unsigned array_count;
     bool l1_caches_global, l1_caches_local;
     struct fth_sim_l1_writes l1_writes;
-    bool l1_physical; /* physically addressed: a hit needs its translation */
+    /* Maximum number of loads of a warp, and of sectors of an SM, in flight; 0: no limit. */
+    uint32_t warp_loads, sm_sectors;
+    int64_t merge_window; /* 0: stores are not merged */
+    bool l1_physical;     /* physically addressed: a hit needs its translation */
     /* With a physical L1: time added to the TLB penalties if a hit misses the first TLB. */
     int64_t l1_tlb_extra;
     uint64_t l1_min_bytes;     /* size of L1 at the largest carve-out; 0: not known */
@@ -385,7 +390,9 @@ bool fth_sim_cache_read(struct fth_cache *cache, const struct fth_sim_shape *sha
 /* ---- sim_hints.c ---- */
 
 void fth_sim_hints_init(struct fth_sim_hints *hints, const struct fth_gpu *gpu);
-/* Return what a load or prefetch does to L1 and L2. */
+/* Whether L1 keeps what some stores write. */
+bool fth_sim_hints_store(const struct fth_sim_hints *hints);
+/* Return what an access or prefetch does to L1 and L2. */
 struct fth_sim_effect fth_sim_l1_effect(const struct fth_sim_hints *hints,
                                         const struct fth_ptx_access *access);
 struct fth_sim_effect fth_sim_l2_effect(const struct fth_sim_hints *hints,
@@ -489,13 +496,13 @@ void fth_sim_l2_sweep(struct fth_sim_l2 *l2, uint64_t bytes);
 /* Starts a launch that runs on `sms` SMs. */
 void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms);
 /* Each returns the latency of an access that starts at `time`, including the time it waits for
- * bandwidth. */
+ * bandwidth. The `effect` of a write may be NULL. */
 int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                         int64_t time);
 int64_t fth_sim_l2_hinted_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                                const struct fth_sim_effect *effect, int64_t time);
 int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                         int64_t time);
+                         const struct fth_sim_effect *effect, int64_t time);
 int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                           int64_t time);
 /* Discards the lines of a range without writing them back. */
@@ -528,7 +535,7 @@ uint32_t fth_sim_places_get(const struct fth_sim_places *places, uint64_t block)
 /* ---- sim_timing.c ---- */
 
 struct fth_sim_sm {
-    struct fth_sim_port requests;            /* requests that leave the load/store unit */
+    struct fth_sim_port requests, flight;    /* requests of the load/store unit; those in flight */
     struct fth_sim_port l1, shared, cluster; /* bytes */
     struct fth_sim_slots banks;              /* shared memory: one row of all banks per cycle */
     struct fth_sim_slots issue[FTH_SIM_SCHEDULERS]; /* instruction issue */
@@ -569,6 +576,7 @@ struct fth_sim_warp {
     int64_t pending; /* time at which every memory access in flight is complete */
     int64_t fetched; /* time at which the next instruction has been fetched */
     uint64_t block;  /* block of the warp; UINT64_MAX: none */
+    int64_t *loads;  /* [plan->warp_loads] when the loads in flight return; NULL: no limit */
     int64_t *ready;  /* time at which each register and predicate is ready */
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */
@@ -589,6 +597,7 @@ struct fth_sim_timing {
     struct fth_sim_tlbs tlbs;
     struct fth_sim_l2 l2;
     struct fth_sim_remote remote;
+    struct fth_sim_merges merges;
     struct fth_sim_noise noise;
     struct fth_sim_places places;
     struct fth_sim_sm *sms;

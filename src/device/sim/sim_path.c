@@ -10,6 +10,7 @@
  * description has the effect of the access's cache operator or hints, it applies (sim_hints.c). */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A request is a contiguous range of bytes within an aligned segment of 128 bytes. An SM sends one
@@ -188,11 +189,44 @@ static struct read_way find_way(const struct fth_sim_plan *plan,
     return way;
 }
 
+/* Removes the lines of a read that passes L1 from it, if such reads do this. */
+static void evict_l1(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
+                     struct request request)
+{
+    const struct fth_sim_level *level = &timing->plan->levels[FTH_SIM_L1];
+    struct fth_cache *cache =
+        level->present ? fth_sim_caches_get(&timing->caches, FTH_SIM_L1, who->sm, who->warp) : NULL;
+    const uint64_t line_bytes = timing->plan->arrays[level->array].line_bytes;
+    for (uint64_t at = request.address & ~(line_bytes - 1);
+         cache && at < request.address + request.bytes; at += line_bytes)
+        fth_cache_invalidate(cache, at, NULL);
+}
+
+/* Returns how long a read that misses waits because the SM has as many sectors in flight as it can.
+ * Reads do not arrive in the order of time, so the limit is one of their rate: as many sectors as
+ * the limit in the time that this read takes. */
+static int64_t wait_in_flight(struct fth_sim_timing *timing, uint32_t sm, struct request request,
+                              int64_t latency, int64_t time)
+{
+    const struct fth_sim_plan *plan = timing->plan;
+    if (plan->sm_sectors == 0)
+        return 0;
+    const uint64_t sector = plan->l2.sector_bytes;
+    const uint64_t sectors =
+        (request.address + request.bytes - 1) / sector - request.address / sector + 1;
+    const double cycles = (double)latency / FTH_SIM_CYCLE * (double)sectors / plan->sm_sectors;
+    /* A read occupies at most a bucket, as in fth_sim_port_move. */
+    return fth_sim_port_take(&timing->sms[sm].flight, time,
+                             (uint32_t)(fmin(cycles, FTH_SIM_BUCKET_CYCLES) * 1e6));
+}
+
 static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
                             const struct read_way *way, struct request request, int64_t time)
 {
     const uint8_t *path = way->path;
     const struct fth_sim_plan *plan = timing->plan;
+    if (way->l1.evicts)
+        evict_l1(timing, who, request);
     for (; *path != FTH_SIM_ELEMENTS; path++) {
         const struct fth_sim_level *level = &plan->levels[*path];
         if (!level->present)
@@ -219,8 +253,10 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
                               false, time, &penalty))
         return penalty;
     penalty += fth_sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
-    return penalty + fth_sim_l2_hinted_read(&timing->l2, who->sm, request.address, request.bytes,
-                                            &way->l2, time + penalty);
+    const int64_t latency =
+        penalty + fth_sim_l2_hinted_read(&timing->l2, who->sm, request.address, request.bytes,
+                                         &way->l2, time + penalty);
+    return latency + wait_in_flight(timing, who->sm, request, latency, time);
 }
 
 /* Updates L1 for a write to global memory within one line, as the description says. A hit means
@@ -238,13 +274,26 @@ static void write_line_l1(const struct fth_sim_l1_writes *writes, struct fth_cac
         fth_cache_access(cache, request.address, request.bytes, FTH_CACHE_WRITE, NULL);
 }
 
+/* What a store does to L1, if the description has the effect of its cache operator or its hints. */
+static struct fth_sim_l1_writes hinted_writes(const struct fth_sim_l1_writes *plain,
+                                              const struct fth_sim_effect *effect)
+{
+    struct fth_sim_l1_writes writes = *plain;
+    if (effect->known)
+        writes.allocates = effect->fill_bytes > 0;
+    if (effect->keeps || effect->evicts)
+        writes.updates = effect->keeps;
+    return writes;
+}
+
 /* Updates L1 for a write. A local write allocates the line. An atomic in global memory, which is
  * executed in L2, evicts it. */
 static void write_l1(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
                      struct request request)
 {
-    static const struct fth_sim_l1_writes evicts_line = {.allocates = false};
     const struct fth_sim_plan *plan = timing->plan;
+    struct fth_sim_l1_writes writes = {.allocates = false}; /* of an atomic */
+    struct fth_sim_effect effect = {.known = false};
     bool local = access->space == FTH_SPACE_LOCAL;
     if (local ? !plan->l1_caches_local : !plan->l1_caches_global)
         return;
@@ -254,14 +303,21 @@ static void write_l1(struct fth_sim_timing *timing, const struct fth_ptx_access 
     const struct fth_sim_shape *shape = &plan->arrays[plan->levels[FTH_SIM_L1].array];
     if (cache && local)
         fth_sim_cache_read(cache, shape, &request.address, &request.bytes);
+    if (access->kind != FTH_ACCESS_ATOMIC) {
+        effect = fth_sim_l1_effect(&plan->hints, access);
+        writes = hinted_writes(&plan->l1_writes, &effect);
+    }
+    const bool prioritized = cache && effect.priority != FTH_CACHE_NORMAL &&
+                             fth_cache_prioritize(cache, effect.priority);
     const uint64_t end = request.address + request.bytes;
     for (uint64_t at = request.address; cache && !local && at < end;) {
         const uint64_t next = (at & ~(shape->line_bytes - 1)) + shape->line_bytes;
         const uint64_t stop = next < end ? next : end;
-        write_line_l1(access->kind == FTH_ACCESS_ATOMIC ? &evicts_line : &plan->l1_writes, cache,
-                      (struct request){at, stop - at});
+        write_line_l1(&writes, cache, (struct request){at, stop - at});
         at = stop;
     }
+    if (prioritized)
+        (void)fth_cache_prioritize(cache, FTH_CACHE_NORMAL);
 }
 
 static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
@@ -269,6 +325,10 @@ static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx
 {
     uint32_t sm = access->who.sm;
     write_l1(timing, access, request);
+    if (access->kind == FTH_ACCESS_WRITE && access->unit == FTH_UNIT_LANES &&
+        access->space == FTH_SPACE_GLOBAL &&
+        fth_sim_merge(&timing->merges, sm, request.address / SEGMENT_BYTES, time))
+        return timing->plan->l2_latency;
     int64_t penalty = 0;
     if (fth_sim_remote_access(&timing->remote, &timing->l2, sm, request.address, request.bytes,
                               access->kind == FTH_ACCESS_WRITE, time, &penalty))
@@ -278,10 +338,13 @@ static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx
     if (l1->present && access->kind == FTH_ACCESS_WRITE)
         penalty += fth_sim_port_move(&timing->sms[sm].l1, &l1->rates, 1, time, 0, request.bytes);
     time += penalty;
+    if (access->kind == FTH_ACCESS_ATOMIC)
+        return penalty + fth_sim_l2_atomic(&timing->l2, sm, request.address, request.bytes, time);
+    struct fth_sim_effect effect = {.known = false};
+    if (access->space == FTH_SPACE_GLOBAL)
+        effect = fth_sim_l2_effect(&timing->plan->hints, access);
     return penalty +
-           (access->kind == FTH_ACCESS_ATOMIC
-                ? fth_sim_l2_atomic(&timing->l2, sm, request.address, request.bytes, time)
-                : fth_sim_l2_write(&timing->l2, sm, request.address, request.bytes, time));
+           fth_sim_l2_write(&timing->l2, sm, request.address, request.bytes, &effect, time);
 }
 
 /* ---- shared memory ---- */

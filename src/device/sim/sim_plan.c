@@ -356,7 +356,7 @@ static void fill_l1_writes(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
         (struct fth_sim_l1_writes){.allocates = text_is(gpu, "l1", "write_miss", "allocate"),
                                    .updates = text_is(gpu, "l1", "write_hit", "update"),
                                    .evicts_sectors = text_is(gpu, "l1", "write_evicts", "sector")};
-    if (plan->l1_writes.allocates || plan->l1_writes.updates)
+    if (plan->l1_writes.allocates || plan->l1_writes.updates || fth_sim_hints_store(&plan->hints))
         shape->write = FTH_WRITE_THROUGH;
 }
 
@@ -667,6 +667,9 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
         plan->delays[i].time = from_cycles(fth_gpu_number(gpu, "memory", delays[i][1], 0));
     }
     fth_sim_hints_init(&plan->hints, gpu);
+    plan->warp_loads = (uint32_t)fth_gpu_number(gpu, "device", "loads_per_scoreboard", 0);
+    plan->sm_sectors = (uint32_t)fth_gpu_number(gpu, "device", "sectors_in_flight_per_sm", 0);
+    plan->merge_window = from_cycles(fth_gpu_number(gpu, "l1", "store_merge_cycles", 0));
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. */
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);

@@ -37,14 +37,15 @@ enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing, const struct 
     if (!timing->sms || !timing->free_at)
         return fth_no_memory(error, "simulate GPU", NULL);
     for (uint32_t i = 0; i < plan->sms; i++) {
-        timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
-            timing->sms[i].cluster.bits = SM_RING_BITS;
+        timing->sms[i].requests.bits = timing->sms[i].flight.bits = timing->sms[i].l1.bits =
+            timing->sms[i].shared.bits = timing->sms[i].cluster.bits = SM_RING_BITS;
         timing->sms[i].banks.bits = timing->sms[i].engine.bits = BANK_RING_BITS;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             timing->sms[i].issue[j].bits = ISSUE_RING_BITS;
     }
     fth_sim_noise_init(&timing->noise, plan);
     fth_sim_fetch_init(timing);
+    FTH_TRY(fth_sim_merges_init(&timing->merges, plan->merge_window, error));
     FTH_TRY(fth_sim_places_init(&timing->places, plan, error));
     FTH_TRY(fth_sim_caches_init(&timing->caches, plan, error));
     FTH_TRY(fth_sim_tlbs_init(&timing->tlbs, plan, error));
@@ -55,6 +56,7 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing)
 {
     for (uint32_t i = 0; timing->sms && i < timing->plan->sms; i++) {
         fth_sim_port_fini(&timing->sms[i].requests);
+        fth_sim_port_fini(&timing->sms[i].flight);
         fth_sim_port_fini(&timing->sms[i].l1);
         fth_sim_port_fini(&timing->sms[i].shared);
         fth_sim_slots_fini(&timing->sms[i].banks);
@@ -63,10 +65,13 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing)
         fth_sim_port_fini(&timing->sms[i].cluster);
         fth_sim_slots_fini(&timing->sms[i].engine);
     }
-    for (size_t i = 0; i < FTH_COUNT(timing->warps); i++)
+    for (size_t i = 0; i < FTH_COUNT(timing->warps); i++) {
         free(timing->warps[i].ready);
+        free(timing->warps[i].loads);
+    }
     free(timing->sms);
     free(timing->free_at);
+    fth_sim_merges_fini(&timing->merges);
     fth_sim_places_fini(&timing->places);
     fth_sim_caches_fini(&timing->caches);
     fth_sim_tlbs_fini(&timing->tlbs);
@@ -152,6 +157,8 @@ static void begin_block(struct fth_sim_timing *timing, const struct fth_ptx_warp
         warp->now = warp->issued = warp->pending = warp->fetched = slot_free_at[slot];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
         warp->fetch_end = warp->fetch_span = 0;
+        if (warp->loads)
+            memset(warp->loads, 0, timing->plan->warp_loads * sizeof *warp->loads);
         if (warp->ready_count)
             memset(warp->ready, 0, warp->ready_count * sizeof *warp->ready);
     }
@@ -190,9 +197,9 @@ static bool lacks_memory(const struct fth_sim_timing *timing)
     for (uint32_t i = 0; i < timing->plan->sms; i++) {
         const struct fth_sim_sm *sm = &timing->sms[i];
         const struct fth_sim_l2_ports *outer = &timing->l2.ports[i];
-        failed = failed || sm->requests.failed || sm->l1.failed || sm->shared.failed ||
-                 sm->cluster.failed || sm->engine.failed || sm->banks.failed || outer->l2.failed ||
-                 outer->memory.failed || outer->link.failed;
+        failed = failed || sm->requests.failed || sm->flight.failed || sm->l1.failed ||
+                 sm->shared.failed || sm->cluster.failed || sm->engine.failed || sm->banks.failed ||
+                 outer->l2.failed || outer->memory.failed || outer->link.failed;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             failed = failed || sm->issue[j].failed;
     }
@@ -317,15 +324,44 @@ static int64_t run_neighbour(struct fth_sim_timing *timing)
     return time;
 }
 
+/* If a warp has as many loads in flight as it can, delays the instruction until one returns.
+ * Returns the place of a load that has returned; NULL: the number is not limited, or there is no
+ * memory. */
+static int64_t *wait_for_load(struct fth_sim_timing *timing, struct fth_sim_warp *warp,
+                              const struct fth_ptx_access *access)
+{
+    const uint32_t limit = timing->plan->warp_loads;
+    if (limit == 0 || access->space != FTH_SPACE_GLOBAL || access->kind != FTH_ACCESS_READ ||
+        access->unit != FTH_UNIT_LANES)
+        return NULL;
+    if (!warp->loads)
+        warp->loads = calloc(limit, sizeof *warp->loads);
+    if (!warp->loads) {
+        timing->failed = true;
+        return NULL;
+    }
+    int64_t *first = warp->loads;
+    for (uint32_t i = 1; i<limit && * first> warp->issued; i++)
+        first = warp->loads[i] < *first ? &warp->loads[i] : first;
+    if (*first > warp->issued) {
+        warp->issued = *first;
+        warp->now = warp->issued + FTH_SIM_CYCLE;
+    }
+    return first;
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_sim_timing *timing = user;
     struct fth_sim_warp *warp = fth_sim_warp_of(timing, &access->who);
+    int64_t *load = wait_for_load(timing, warp, access);
     int64_t latency = run_neighbour(timing);
     latency += fth_sim_path_latency(timing, access, warp->issued + latency);
     if (access->kind != FTH_ACCESS_WRITE)
         latency = fth_sim_noise_add(&timing->noise, latency);
     int64_t done = warp->issued + latency;
+    if (load)
+        *load = done;
     fth_sim_copies_note(warp, access, done);
     warp->pending = done > warp->pending ? done : warp->pending;
     const struct fth_ptx_operands *operands = warp->operands;

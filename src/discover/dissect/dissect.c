@@ -171,6 +171,7 @@ enum fth_status fth_dissect_discovered(struct fth_discovery *discovery,
         FTH_TRY(fth_dissect_l2_hints(discovery, error));
     if (discovery->only)
         return FTH_OK;
+    FTH_TRY(fth_dissect_flight(discovery, error));
     report_step(discovery, "place blocks", CACHES + 3);
     return fth_dissect_place(discovery, error);
 }

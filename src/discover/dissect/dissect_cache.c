@@ -64,16 +64,22 @@ static struct fth_note structure_note(const struct dissection *dissection,
                              .method = structure_method};
 }
 
-/* Writes sets x ways x line as the size if it differs from the largest contiguous footprint that
- * fits. A contiguous array need not fill all sets evenly. If the sets differ, `ways` is 0 and
- * `set_ways` has the ways of each set. */
-static enum fth_status note_size(const struct dissection *dissection,
-                                 const struct fth_structure *found, struct fth_error *error)
+/* Returns the number of lines of all sets. If the sets differ, `ways` is 0 and `set_ways` has the
+ * ways of each set. */
+static uint64_t count_lines(const struct fth_structure *found)
 {
     uint64_t lines = found->sets * found->ways;
     for (uint64_t set = 0; found->set_ways && set < found->sets; set++)
         lines += found->set_ways[set];
-    double bytes = (double)(lines * dissection->plan.line_bytes);
+    return lines;
+}
+
+/* Writes sets x ways x line as the size if it differs from the largest contiguous footprint that
+ * fits. A contiguous array need not fill all sets evenly. */
+static enum fth_status note_size(const struct dissection *dissection,
+                                 const struct fth_structure *found, struct fth_error *error)
+{
+    double bytes = (double)(count_lines(found) * dissection->plan.line_bytes);
     if (bytes == fth_gpu_number(gpu_of(dissection), dissection->element, "size_bytes", NAN))
         return FTH_OK;
     char why[96];
@@ -340,6 +346,8 @@ static enum fth_status note_choices(const struct dissection *dissection,
     const char *names[FTH_CHOICE_POLICIES];
     double bits[FTH_CHOICE_POLICIES];
     const size_t count = fth_choices_compare(choices, judged);
+    struct fth_evidence evidence;
+    FTH_TRY(fth_choices_resample(choices, &evidence, error));
     for (size_t i = 0; i < count; i++) {
         names[i] = judged[i].name;
         bits[i] = round(judged[i].bits * 100) / 100;
@@ -349,13 +357,18 @@ static enum fth_status note_choices(const struct dissection *dissection,
                                         .attribute = "policy_candidates",
                                         .texts = names,
                                         .count = count,
-                                        .method = method},
+                                        .evidence = &evidence,
+                                        .samples = choices->replaced,
+                                        .method = method,
+                                        .note = "the resamples agree if the same policy needs the "
+                                                "fewest bits"},
                      error));
     FTH_TRY(fth_note(gpu_of(dissection),
                      &(struct fth_note){.element = dissection->element,
                                         .attribute = "policy_bits",
                                         .numbers = bits,
                                         .count = count,
+                                        .evidence = &evidence,
                                         .samples = choices->replaced,
                                         .method = method},
                      error));
@@ -477,6 +490,25 @@ static enum fth_status note_sets(struct dissection *dissection, struct fth_struc
                                  : fth_error_move(error, fault);
 }
 
+/* Measures the sets. They must have at least as many lines as fit. Otherwise they are those of
+ * another cache, such as a constant L1, which serves many of the loads, or code takes a part of
+ * them. */
+static enum fth_status find_sets(const struct dissection *dissection,
+                                 struct fth_structure *structure, struct fth_error *error)
+{
+    const struct fth_cache_plan *plan = &dissection->plan;
+    FTH_TRY(fth_probe_sets(&dissection->discovery->prober, plan, structure, error));
+    const uint64_t lines = count_lines(structure), sets = structure->sets;
+    if (lines * plan->line_bytes >= plan->fits_bytes)
+        return FTH_OK;
+    fth_structure_fini(structure);
+    return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                    "a mapping to %llu sets with %llu lines was found, but %llu lines fit: other "
+                    "loads or code use a part of them, or they are the sets of another cache",
+                    (unsigned long long)sets, (unsigned long long)lines,
+                    (unsigned long long)(plan->fits_bytes / plan->line_bytes));
+}
+
 static enum fth_status dissect(struct dissection *dissection, struct fth_error *error)
 {
     char reason[400];
@@ -489,8 +521,7 @@ static enum fth_status dissect(struct dissection *dissection, struct fth_error *
     struct fth_replacement policy = {0};
     enum fth_status status = find_series(dissection, &fault);
     if (status == FTH_OK)
-        status =
-            fth_probe_sets(&dissection->discovery->prober, &dissection->plan, &structure, &fault);
+        status = find_sets(dissection, &structure, &fault);
     status = note_sets(dissection, &structure, status, &fault, error);
     if (status != FTH_OK ||
         (status = find_policy(dissection, &structure, &policy, error)) != FTH_OK)
@@ -521,16 +552,26 @@ enum fth_status fth_dissect_cache(struct fth_discovery *discovery,
 /* ---- L2 ---- */
 
 /* Writes the structure of the L2 and the line that its search has found, if the line was not known
- * before. */
+ * before. If it was, and is another one, the structure is wrong: it is forgotten. */
 static enum fth_status note_l2_structure(const struct dissection *dissection,
-                                         const struct fth_structure *structure,
-                                         struct fth_error *error)
+                                         struct fth_structure *structure, struct fth_error *error)
 {
+    const double known = fth_gpu_number(gpu_of(dissection), "l2", "line_bytes", NAN);
+    if (!isnan(known) && known != (double)dissection->plan.line_bytes) {
+        char reason[160];
+        snprintf(
+            reason, sizeof reason,
+            "evictions from a full set show lines of %llu bytes, but others show lines of %.0f "
+            "bytes",
+            (unsigned long long)dissection->plan.line_bytes, known);
+        structure->ways = 0;
+        return structure_unknown(dissection, reason, error);
+    }
     struct fth_note line = structure_note(dissection, structure, "line_bytes");
     line.number = (double)dissection->plan.line_bytes;
     line.method = "fill a set, then load a word at some distance from a further line of that set; "
                   "the smallest distance at which no line is evicted";
-    if (isnan(fth_gpu_number(gpu_of(dissection), "l2", "line_bytes", NAN)))
+    if (isnan(known))
         FTH_TRY(fth_note(gpu_of(dissection), &line, error));
     return note_structure(dissection, structure, error);
 }

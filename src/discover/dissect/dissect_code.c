@@ -15,6 +15,10 @@ static const char constants[] = "constant_l15";
  * max_excess times its ways x the bytes of a way, and at least min_part of them: the code of the
  * loops and what the hardware fetches in advance take a part of the cache. Chosen, not derived. */
 static const double max_excess = 1.02, min_part = 0.65;
+/* It is also at most this many bytes more: the distance of two lengths of code. The constants of a
+ * few lines may be evicted although code and constants fit (probe/cache/constant_code.c), so that
+ * the next length can seem to fit as well. */
+enum { CODE_STEP_BYTES = 1024 };
 
 static const char method[] =
     "branches that are 1, 2, 4, … KiB apart: the number of places at which "
@@ -37,8 +41,9 @@ static const struct fth_code_ways *find_ways(double size_bytes, const struct fth
     const struct fth_code_ways *nearest = NULL;
     double best = 0;
     for (size_t i = 0; i < count; i++) {
-        const double part = size_bytes / (double)(found[i].ways * found[i].way_bytes);
-        if (part < min_part || part > max_excess)
+        const double bytes = (double)(found[i].ways * found[i].way_bytes),
+                     part = size_bytes / bytes;
+        if (part < min_part || size_bytes > fmax(max_excess * bytes, bytes + CODE_STEP_BYTES))
             continue;
         if (!nearest || fabs(log(part)) < best) {
             nearest = &found[i];

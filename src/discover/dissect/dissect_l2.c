@@ -20,6 +20,19 @@ static const double interval_deviations = 1.645;
 
 /* ---- thresholds ---- */
 
+/* Returns the cycles by which loads that walk the pages of the home mask in turn take longer: the
+ * penalties of the TLB levels that hold fewer pages. */
+static double find_page_misses(const struct fth_gpu *gpu)
+{
+    double cycles = 0;
+    for (size_t i = 0; i < FTH_TLB_ELEMENTS; i++) {
+        const double reach = fth_gpu_number(gpu, fth_tlb_elements[i], "reach_bytes", INFINITY);
+        if (reach < (double)FTH_HOME_PAGES * FTH_HOME_PAGE_BYTES)
+            cycles += fth_gpu_number(gpu, fth_tlb_elements[i], "miss_penalty_cycles", 0);
+    }
+    return cycles;
+}
+
 /* Sets the thresholds between latencies, in cycles of a timed load, as l2_geometry.c does: a load
  * comes from memory if it takes longer than the 5 % quantile of memory, less 2 cycles; it hits the
  * near partition if it is closer to the near latency than to the far one. */
@@ -38,7 +51,8 @@ static enum fth_status make_plan(struct fth_discovery *discovery, struct fth_l2_
         (struct fth_l2_map_plan){.size_bytes = (uint64_t)size,
                                  .line_bytes = (uint64_t)line,
                                  .memory_threshold = overhead + near.low - 2,
-                                 .far_memory_threshold = overhead + (near.value + far.value) / 2};
+                                 .far_memory_threshold = overhead + (near.value + far.value) / 2,
+                                 .page_miss_cycles = find_page_misses(gpu)};
     plan->near_threshold =
         isnan(far_l2) ? plan->memory_threshold : overhead + (discovery->l2.value + far_l2) / 2;
     return plan->size_bytes && plan->near_threshold <= plan->memory_threshold

@@ -102,6 +102,7 @@ static enum fth_status note_miss_curve(struct fth_gpu *gpu, const char *name,
                                         .attribute = "overflow_pages",
                                         .numbers = pages,
                                         .count = count,
+                                        .evidence = &found->curve_evidence,
                                         .samples = found->samples,
                                         .method = "number of pages of each walk"},
                      error));
@@ -110,6 +111,7 @@ static enum fth_status note_miss_curve(struct fth_gpu *gpu, const char *name,
                                        .attribute = "overflow_missed",
                                        .numbers = missed,
                                        .count = count,
+                                       .evidence = &found->curve_evidence,
                                        .samples = found->samples,
                                        .method = found->policy == FTH_TLB_NOT_PERIODIC
                                                      ? "pages that missed in any pass"
@@ -258,6 +260,8 @@ static enum fth_status note_patterns(struct fth_gpu *gpu, const char *element,
                                         .attribute = "spectrum_patterns",
                                         .texts = present,
                                         .count = count,
+                                        .evidence = &found->evidence,
+                                        .samples = found->samples,
                                         .method = method},
                      error));
     return fth_note(gpu,
@@ -265,6 +269,7 @@ static enum fth_status note_patterns(struct fth_gpu *gpu, const char *element,
                                        .attribute = "spectrum_cycles",
                                        .numbers = cycles,
                                        .count = count,
+                                       .confidence = &found->cycles_confidence,
                                        .samples = found->samples,
                                        .method = method},
                     error);
@@ -274,24 +279,21 @@ static enum fth_status note_patterns(struct fth_gpu *gpu, const char *element,
 static enum fth_status note_addressing(struct fth_gpu *gpu, const struct fth_spectrum *found,
                                        struct fth_error *error)
 {
-    const enum fth_presence one = found->patterns[FTH_PATTERN_HIT_MISS].presence;
-    const enum fth_presence both = found->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence;
-    const bool virtual = one == FTH_ABSENT && both != FTH_PRESENT;
-    if (one == FTH_PRESENT)
+    if (found->patterns[FTH_PATTERN_HIT_MISS].presence == FTH_PRESENT)
         FTH_TRY(fth_note(gpu,
                          &(struct fth_note){.element = "l1",
                                             .attribute = "tlb_miss_cycles",
-                                            .number = fth_round_to_tenth(
-                                                found->patterns[FTH_PATTERN_HIT_MISS].cycles.value -
-                                                found->patterns[FTH_PATTERN_HIT].cycles.value),
-                                            .samples = found->samples,
-                                            .method = "latency of P2 minus latency of P1"},
+                                            .figure = &found->tlb_miss,
+                                            .method = "latency of P2 minus latency of P1; "
+                                                      "interval: of all repeats"},
                          error));
     return fth_note(gpu,
                     &(struct fth_note){.element = "l1",
                                        .attribute = "addressing",
-                                       .text = virtual ? "virtual" : "physical",
-                                       .method = virtual
+                                       .text = found->is_virtual ? "virtual" : "physical",
+                                       .evidence = &found->addressing_evidence,
+                                       .samples = found->samples,
+                                       .method = found->is_virtual
                                                      ? "a hit takes the same time whether or not a "
                                                        "TLB has its page"
                                                      : "a hit takes longer if the first TLB does "
@@ -306,17 +308,20 @@ static enum fth_status note_page_table(struct fth_gpu *gpu, const struct fth_spe
         "first accesses that take a quarter longer than others, at equal distances";
     if (found->patterns[FTH_PATTERN_SWITCH].presence != FTH_PRESENT || !found->page_table_bytes)
         return FTH_OK;
-    const double more = found->patterns[FTH_PATTERN_SWITCH].cycles.value -
-                        found->patterns[FTH_PATTERN_COLD_MISS].cycles.value;
-    struct fth_note note = {.element = "memory",
-                            .attribute = "page_table_bytes",
-                            .number = (double)found->page_table_bytes,
-                            .samples = found->samples,
-                            .method = method};
-    FTH_TRY(fth_note(gpu, &note, error));
-    note.attribute = "page_table_switch_cycles";
-    note.number = fth_round_to_tenth(more);
-    return fth_note(gpu, &note, error);
+    FTH_TRY(fth_note(gpu,
+                     &(struct fth_note){.element = "memory",
+                                        .attribute = "page_table_bytes",
+                                        .number = (double)found->page_table_bytes,
+                                        .evidence = &found->table_evidence,
+                                        .samples = found->samples,
+                                        .method = method},
+                     error));
+    return fth_note(gpu,
+                    &(struct fth_note){.element = "memory",
+                                       .attribute = "page_table_switch_cycles",
+                                       .figure = &found->table_switch,
+                                       .method = method},
+                    error);
 }
 
 /* Returns half of the lines of L1: they fit even if they are distributed unevenly over the sets. */
@@ -326,10 +331,11 @@ static uint64_t half_of_l1(const struct fth_gpu *gpu)
     return (uint64_t)(fth_gpu_number(gpu, "l1", "size_bytes", 0) / line / 2);
 }
 
-/* Measures the spectrum through L1 (`path` FTH_PATH_CA) or L2 (FTH_PATH_CG). */
+/* Measures the spectrum through L1 (`path` FTH_PATH_CA) or L2 (FTH_PATH_CG). `far_extra_cycles`: by
+ * which far memory is slower than near memory; NAN: there is no far memory. */
 static enum fth_status find_spectrum(struct fth_discovery *discovery, const struct fth_tlbs *tlbs,
-                                     const char *element, enum fth_path path, bool two_homes,
-                                     struct fth_error *error)
+                                     const char *element, enum fth_path path,
+                                     double far_extra_cycles, struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
     const struct fth_tlb_level *first = &tlbs->levels[0], *second = &tlbs->levels[1];
@@ -347,7 +353,8 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
                                            .second_entries = !two              ? 0
                                                              : second->entries ? second->entries
                                                                                : max_pages,
-                                           .two_homes = two_homes,
+                                           .two_homes = !isnan(far_extra_cycles),
+                                           .far_extra_cycles = fmax(far_extra_cycles, 0),
                                            .cached_lines =
                                                path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
                                            .max_bytes = max};
@@ -401,9 +408,9 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
         &discovery->prober, discovery->l2_overhead_cycles, &near, &far, error);
     if (status != FTH_OK)
         return fth_note_failure(gpu, "l2", "spectrum_cycles", status, error);
-    const bool two = isfinite(far.value);
-    FTH_TRY(find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, two, error));
+    const double extra = far.value - near.value; /* NAN: there is no far memory */
+    FTH_TRY(find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, extra, error));
     return fth_gpu_attribute(gpu, "l1", "size_bytes")
-               ? find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, two, error)
+               ? find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, extra, error)
                : FTH_OK;
 }

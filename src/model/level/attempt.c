@@ -35,14 +35,29 @@ static uint64_t find_missing(const struct fth_cache_level *level,
                              access->runs ? access->request->run_count : 0);
 }
 
+/* Extends missing sectors to whole fills, of the size that a hint of the request or the cache has.
+ */
+static uint64_t find_fills(const struct fth_shape *shape, const struct fth_line_request *request,
+                           uint64_t missing)
+{
+    const unsigned number = (request->flags & shape->request_flags & FTH_LINE_REQUEST_L2_FLAGS) >>
+                            FTH_LINE_REQUEST_FILL_SHIFT;
+    if (!number)
+        return fth_shape_fills(shape, missing);
+    uint64_t bytes = UINT64_C(16) << number;
+    bytes = bytes < shape->sector_bytes ? shape->sector_bytes : bytes;
+    return fth_whole_fills(shape, bytes < shape->line_bytes ? bytes : shape->line_bytes, missing);
+}
+
 /* Accesses the line, allocates it if necessary, and fills the missing sectors in whole fills.
  * Returns the sectors that must be fetched. */
 static uint64_t fill_line(const struct fth_cache_level *level, struct fth_port_access *access,
                           uint64_t missing)
 {
     struct fth_cache_result result;
-    const uint64_t fetched = fth_cache_fill(unit_of(level, access)->cache, access->location,
-                                            fth_shape_fills(&level->shape, missing), &result);
+    const uint64_t fetched =
+        fth_cache_fill(unit_of(level, access)->cache, access->location,
+                       find_fills(&level->shape, access->request, missing), &result);
     access->distance = result.distance;
     fth_cache_level_report_eviction(access->next_level, &result);
     return fetched;
@@ -60,6 +75,20 @@ static void merge_line(struct fth_cache_level *level, struct fth_port_access *ac
                level->shape.merged_hits ? 0 : sectors);
 }
 
+/* A read that misses and leaves nothing in the cache. It uses the sectors that the cache holds. */
+static enum fth_attempt_outcome read_without_fill(struct fth_cache_level *level,
+                                                  struct fth_port_access *access, uint64_t missing)
+{
+    struct fth_line_request *request = access->request;
+    if (request->sectors & ~missing)
+        fill_line(level, access, 0);
+    request->missing = missing;
+    const unsigned sectors = count_bits(request->sectors), misses = count_bits(missing);
+    add_counts(level, access, sectors - misses, misses);
+    fth_cache_level_report_miss(access, missing);
+    return FTH_ATTEMPT_MISS;
+}
+
 static enum fth_attempt_outcome read_line(struct fth_cache_level *level,
                                           struct fth_port_access *access)
 {
@@ -72,6 +101,8 @@ static enum fth_attempt_outcome read_line(struct fth_cache_level *level,
     case FTH_MERGE_NONE: break;
     }
     const uint64_t missing = find_missing(level, access);
+    if (missing && request->flags & level->shape.request_flags & FTH_LINE_REQUEST_NO_ALLOCATE)
+        return read_without_fill(level, access, missing);
     if (missing && fth_mshr_full(mshr))
         return FTH_ATTEMPT_FAIL;
     request->missing = fill_line(level, access, missing);
@@ -92,7 +123,11 @@ static enum fth_attempt_outcome write_line(struct fth_cache_level *level,
     struct fth_cache *cache = unit_of(level, access)->cache;
     uint64_t missing = 0;
     fth_cache_locate_again(cache, access->location);
-    if (level->shape.write == FTH_WRITE_EVICT) {
+    const bool allocates =
+        !(request->flags & level->shape.request_flags & FTH_LINE_REQUEST_NO_ALLOCATE);
+    if (!allocates && access->location->slot == FTH_NO_SLOT) {
+        missing = request->sectors;
+    } else if (level->shape.write == FTH_WRITE_EVICT) {
         missing = find_missing(level, access) ? request->sectors : 0;
         fth_cache_drop(cache, access->location);
     } else {
@@ -127,12 +162,15 @@ static enum fth_attempt_outcome atomic_line(struct fth_cache_level *level,
     return outcome;
 }
 
-/* A request that bypasses the cache. If it changes the line, the cache drops its copy. */
+/* A request that bypasses the cache. If it changes the line, or if its flags say so, the cache
+ * drops its copy. */
 static enum fth_attempt_outcome handle_bypass(struct fth_cache_level *level,
                                               struct fth_port_access *access)
 {
     struct fth_line_request *request = access->request;
-    if (request->kind != FTH_TRACE_READ && level->shape.bypass != FTH_BYPASS_ALL) {
+    const bool drops = request->kind != FTH_TRACE_READ ||
+                       request->flags & level->shape.request_flags & FTH_LINE_REQUEST_EVICT;
+    if (drops && level->shape.bypass != FTH_BYPASS_ALL) {
         fth_cache_locate_again(unit_of(level, access)->cache, access->location);
         fth_cache_drop(unit_of(level, access)->cache, access->location);
     }

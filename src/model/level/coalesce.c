@@ -214,18 +214,58 @@ static void add_strided(struct fth_line_requests *requests, const struct fth_sha
     }
 }
 
+/* Returns the number of FTH_LINE_REQUEST_FILL_SHIFT for fills of `bytes`; 0: not a power of two
+ * from 32 to 2,048. */
+static unsigned fill_number(unsigned bytes)
+{
+    for (unsigned number = 1; number < 8; number++)
+        if (bytes == 16u << number)
+            return number;
+    return 0;
+}
+
+/* Returns the flags of the requests of an instruction. */
+static uint8_t find_flags(const struct fth_shape *shape,
+                          const struct fth_trace_instruction *instruction)
+{
+    static const uint8_t flags[] = {[FTH_L1_RULE_UNKNOWN] = 0,
+                                    [FTH_L1_RULE_CACHED] = 0,
+                                    [FTH_L1_RULE_NO_ALLOCATE] = FTH_LINE_REQUEST_NO_ALLOCATE,
+                                    [FTH_L1_RULE_BYPASS] = FTH_LINE_REQUEST_BYPASS_L1,
+                                    [FTH_L1_RULE_EVICT] =
+                                        FTH_LINE_REQUEST_BYPASS_L1 | FTH_LINE_REQUEST_EVICT};
+    static const enum fth_ptx_access_kind kinds[] = {[FTH_TRACE_READ] = FTH_ACCESS_READ,
+                                                     [FTH_TRACE_WRITE] = FTH_ACCESS_WRITE,
+                                                     [FTH_TRACE_ATOMIC] = FTH_ACCESS_ATOMIC};
+    const struct fth_variant_rules *rules = shape->variants;
+    const enum fth_ptx_cache_op cache_op = (enum fth_ptx_cache_op)instruction->cache_op;
+    const bool bypasses =
+        cache_op == FTH_CACHE_CG || cache_op == FTH_CACHE_CV || cache_op == FTH_CACHE_VOLATILE;
+    const uint8_t other = bypasses ? FTH_LINE_REQUEST_BYPASS_L1 : 0;
+    if (!rules || (cache_op <= FTH_CACHE_CA && instruction->hints == 0))
+        return other;
+    const struct fth_ptx_variants variants =
+        fth_ptx_variants_of(kinds[instruction->kind], cache_op, instruction->hints);
+    unsigned rule = rules->l1[variants.base] ? rules->l1[variants.base] : rules->l1[variants.other];
+    const uint16_t *fills = rules->l2_fill;
+    const unsigned fill = fills[variants.size]         ? fills[variants.size]
+                          : fills[variants.other_size] ? fills[variants.other_size]
+                          : fills[variants.base]       ? fills[variants.base]
+                                                       : fills[variants.other];
+    const uint8_t l1_flags = rule == FTH_L1_RULE_UNKNOWN ? other : flags[rule];
+    return instruction->kind == FTH_TRACE_READ
+               ? (uint8_t)(l1_flags | fill_number(fill) << FTH_LINE_REQUEST_FILL_SHIFT)
+               : l1_flags;
+}
+
 void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *shape,
                   const struct fth_compact_access *access,
                   const struct fth_trace_instruction *instruction)
 {
-    const struct fth_line_request template = {
-        .warp = access->warp,
-        .instruction = access->instruction,
-        .kind = (uint8_t)instruction->kind,
-        .flags = instruction->cache_op == FTH_CACHE_CG || instruction->cache_op == FTH_CACHE_CV ||
-                         instruction->cache_op == FTH_CACHE_VOLATILE
-                     ? FTH_LINE_REQUEST_BYPASS_L1
-                     : 0};
+    const struct fth_line_request template = {.warp = access->warp,
+                                              .instruction = access->instruction,
+                                              .kind = (uint8_t)instruction->kind,
+                                              .flags = find_flags(shape, instruction)};
     const uint64_t bytes = instruction->bytes;
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
     const uint64_t last = access->first + (access->threads - 1) * step;

@@ -242,6 +242,7 @@ static bool add_line(struct fth_l2 *l2, const struct fth_line_request *request,
                                   .run_count = (uint32_t)(requests->run_count - first),
                                   .instruction = request->instruction,
                                   .kind = request->kind,
+                                  .flags = request->flags & FTH_LINE_REQUEST_L2_FLAGS,
                                   .warp = l2->request_count++};
     return true;
 }
@@ -255,7 +256,7 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1,
     const bool read = request->kind == FTH_TRACE_READ;
     bool added = true;
     struct fth_line_request template = *request;
-    template.flags = 0;
+    template.flags &= FTH_LINE_REQUEST_L2_FLAGS;
     template.missing = 0;
     template.warp = l2->request_count++;
     for (uint64_t left = read ? sectors : 0; left && added;) {

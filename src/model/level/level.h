@@ -9,8 +9,16 @@
 
 /* ---- coalesce.c ---- */
 
-/* Flag of a request whose instruction has the cache operator .cg or .cv, or is volatile. */
-enum { FTH_LINE_REQUEST_BYPASS_L1 = 1 };
+/* Flags of a request, by the cache operator and the hints of its instruction. */
+enum {
+    FTH_LINE_REQUEST_BYPASS_L1 = 1,   /* the L1 does not look the line up */
+    FTH_LINE_REQUEST_NO_ALLOCATE = 2, /* a miss leaves nothing in the L1 */
+    FTH_LINE_REQUEST_EVICT = 4,       /* with BYPASS_L1: the L1 drops the line */
+    FTH_LINE_REQUEST_L1_FLAGS = 7,
+    /* A number in bits 4 to 6: a miss of the L2 fills 16 << number bytes; 0: as for others. */
+    FTH_LINE_REQUEST_FILL_SHIFT = 4,
+    FTH_LINE_REQUEST_L2_FLAGS = 0x70
+};
 
 /* The bytes of one line that one warp instruction accesses (a line request in docs/model.md). */
 struct fth_line_request {
@@ -24,7 +32,7 @@ struct fth_line_request {
      * `fth_line_requests.runs`, and number of runs. */
     uint32_t run, run_count;
     uint32_t instruction;
-    uint8_t kind, flags; /* enum fth_trace_access_kind; FTH_LINE_REQUEST_BYPASS_L1 or 0 */
+    uint8_t kind, flags; /* enum fth_trace_access_kind; FTH_LINE_REQUEST_… */
     /* Requests with lower values go first at the ports. In the L1, this is the index of the warp in
      * its block; in the L2, the position of the request in the order of arrival. */
     uint32_t warp;

@@ -221,13 +221,14 @@ static uint64_t read_line(struct fth_lru_stack *stack, const struct fth_line_req
     return misses;
 }
 
-/* Processes a request that bypasses the L1: all variants forward it. Writes and atomics also remove
- * the line. A write to a line that a variant holds counts as a hit. */
+/* Processes a request that bypasses the L1: all variants forward it. Writes, atomics and reads that
+ * evict their line also remove the line. A write to a line that a variant holds counts as a hit. */
 static uint64_t bypass_line(struct fth_lru_stack *stack, const struct fth_line_request *request)
 {
     const bool counted =
         request->kind == FTH_TRACE_WRITE && !(request->flags & FTH_LINE_REQUEST_BYPASS_L1);
     const bool changed = request->kind != FTH_TRACE_READ;
+    const bool drops = changed || request->flags & FTH_LINE_REQUEST_EVICT;
     const struct stack_position position = find(stack, request->line);
     for (size_t i = 0; i < stack->count; i++) {
         struct variant *variant = &stack->variants[i];
@@ -235,7 +236,7 @@ static uint64_t bypass_line(struct fth_lru_stack *stack, const struct fth_line_r
             variant->counts[request->instruction].hits[FTH_TRACE_WRITE]++;
         variant->totals.profile[changed][variant->ways]++;
     }
-    if (changed && position.at != NOT_FOUND)
+    if (drops && position.at != NOT_FOUND)
         position.set[position.at] = FREE_WAY;
     return UINT64_MAX;
 }
@@ -259,7 +260,8 @@ bool fth_lru_stack_run(struct fth_lru_stack *stack, const struct fth_line_reques
         const struct fth_line_request *request = &requests[i];
         if (i && i % ports == 0)
             stack->step++;
-        if (i && request->warp < requests[i - 1].warp)
+        if ((i && request->warp < requests[i - 1].warp) ||
+            request->flags & FTH_LINE_REQUEST_NO_ALLOCATE)
             for (size_t r = 0; r < stack->count; r++)
                 stack->variants[r].diverged = true;
         misses[i] =

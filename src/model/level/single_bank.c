@@ -60,7 +60,8 @@ static FTH_INLINE void count_read(const struct single_bank *bank,
 static FTH_INLINE bool is_simple_read(const struct single_bank *bank,
                                       const struct fth_line_request *request)
 {
-    return request->kind == FTH_TRACE_READ && !request->flags &&
+    return request->kind == FTH_TRACE_READ &&
+           !(request->flags & bank->level->shape.request_flags) &&
            !fth_mshr_may_contain(bank->unit->mshr, request->line);
 }
 

@@ -1,9 +1,10 @@
-/* Finds out which bytes a read brings into L1 or L2, by its cache operator and hints.
+/* Finds out which bytes an access brings into L1 or L2, by its cache operator and hints.
  *
- * Each trial has memory of its own: a part with several lines. The trial reads one word in the
- * second quarter of its part with a variant of a load or with a prefetch, waits, and then times a
- * read of one word of the part, which hits if the cache holds it. Trials with the same variant time
- * the words of all sectors of the part in turn, because the timed read itself changes the cache:
+ * Each trial has memory of its own: a part with several lines. The trial accesses one word in the
+ * second quarter of its part with a variant of a load, store or copy, or with a prefetch, waits,
+ * and then times a read of one word of the part, which hits if the cache holds it. Trials with the
+ * same variant time the words of all sectors of the part in turn, because the timed read itself
+ * changes the cache:
  *
  *   part    | . . . . | # # . . | . . . . | . . . . |    sectors; #: the timed read hits
  *                       ^ word of the variant             64 bytes are filled
@@ -49,17 +50,24 @@ struct fill_study {
     struct fth_answers answers;
 };
 
-/* The variants that L1 distinguishes: all but the hints that are for the L2. */
-static uint64_t l1_variants(void)
+/* The variants of a request: loads and prefetches, or stores and copies, and the controls. The L1
+ * distinguishes all but the hints that are for the L2. */
+static uint64_t find_variants(const struct fth_fill_plan *plan)
 {
     static const enum fth_variant for_l2[] = {
         FTH_VARIANT_LD_L2_64B,    FTH_VARIANT_LD_L2_128B,         FTH_VARIANT_LD_L2_256B,
         FTH_VARIANT_LD_L2_NORMAL, FTH_VARIANT_LD_L2_UNCHANGED,    FTH_VARIANT_LD_L2_FIRST,
-        FTH_VARIANT_LD_L2_LAST,   FTH_VARIANT_PREFETCH_L2_NORMAL, FTH_VARIANT_PREFETCH_L2_LAST};
-    uint64_t variants = (UINT64_C(1) << FTH_VARIANTS) - 1;
-    for (size_t i = 0; i < FTH_COUNT(for_l2); i++)
+        FTH_VARIANT_LD_L2_LAST,   FTH_VARIANT_PREFETCH_L2_NORMAL, FTH_VARIANT_PREFETCH_L2_LAST,
+        FTH_VARIANT_ST_L2_NORMAL, FTH_VARIANT_ST_L2_FIRST,        FTH_VARIANT_ST_L2_LAST,
+        FTH_VARIANT_CP_L2_64B,    FTH_VARIANT_CP_L2_128B,         FTH_VARIANT_CP_L2_256B};
+    const uint64_t loads = (UINT64_C(1) << FTH_VARIANT_LOADS_END) - 1;
+    uint64_t variants = loads;
+    if (plan->stores)
+        variants = ((UINT64_C(1) << FTH_VARIANTS) - 1) ^ loads;
+    for (size_t i = 0; i < FTH_COUNT(for_l2) && plan->path == FTH_PATH_CA; i++)
         variants &= ~(UINT64_C(1) << for_l2[i]);
-    return variants;
+    return variants | UINT64_C(1) << FTH_VARIANT_NONE | UINT64_C(1) << FTH_VARIANT_LD_CA |
+           UINT64_C(1) << FTH_VARIANT_LD_CG;
 }
 
 /* Each request has parts of its own, because a hint can have an effect on later requests. */
@@ -69,21 +77,23 @@ static struct fth_request make_request(const struct fill_study *study, size_t in
      * aligned. */
     const uint64_t line = study->plan->line_bytes;
     const uint32_t stride = 2 * study->part_bytes + (uint32_t)(line > MAX_BLOCK ? line : MAX_BLOCK);
-    const uint32_t trials = (uint32_t)FTH_VARIANTS * REPEATS * study->positions;
+    /* Loads and prefetches are more than the others. */
+    const uint32_t trials = (uint32_t)FTH_VARIANT_LOADS_END * REPEATS * study->positions;
+    const uint32_t part = (uint32_t)index + (study->plan->stores ? OFFSETS : 0);
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.family = FTH_FAMILY_HINT;
     request.cold = study->plan->path == FTH_PATH_CG;
-    request.hint = (struct fth_hint){.kind = FTH_HINT_FILL,
-                                     .path = study->plan->path,
-                                     .variants = study->variants,
-                                     .stride_bytes = stride,
-                                     .first = (uint32_t)(study->plan->start_bytes / stride) +
-                                              (uint32_t)index * trials,
-                                     .offset_bytes = study->offsets[index],
-                                     .step_bytes = (uint32_t)study->plan->sector_bytes,
-                                     .positions = study->positions,
-                                     .repeats = REPEATS,
-                                     .delay_cycles = DELAY_CYCLES};
+    request.hint =
+        (struct fth_hint){.kind = FTH_HINT_FILL,
+                          .path = study->plan->path,
+                          .variants = study->variants,
+                          .stride_bytes = stride,
+                          .first = (uint32_t)(study->plan->start_bytes / stride) + part * trials,
+                          .offset_bytes = study->offsets[index],
+                          .step_bytes = (uint32_t)study->plan->sector_bytes,
+                          .positions = study->positions,
+                          .repeats = REPEATS,
+                          .delay_cycles = DELAY_CYCLES};
     return request;
 }
 
@@ -176,7 +186,7 @@ static void decide(const struct fill_study *study, struct fth_access_fills *foun
 {
     struct fth_evidence trials = {.repeats = 0};
     for (enum fth_variant i = FTH_VARIANT_NONE + 1; i < FTH_VARIANTS; i++) {
-        if (!(study->variants >> i & 1))
+        if (!(study->variants >> i & 1) || (i < FTH_VARIANT_LOADS_END) == study->plan->stores)
             continue;
         uint64_t bytes[OFFSETS];
         struct fth_evidence own = {.repeats = 0};
@@ -205,7 +215,7 @@ enum fth_status fth_probe_access_fills(const struct fth_prober *prober,
         .plan = plan,
         .control = plan->path == FTH_PATH_CA ? FTH_VARIANT_LD_CA : FTH_VARIANT_LD_CG,
         .miss_control = plan->path == FTH_PATH_CA ? FTH_VARIANT_LD_CG : FTH_VARIANT_NONE,
-        .variants = plan->path == FTH_PATH_CA ? l1_variants() : (UINT64_C(1) << FTH_VARIANTS) - 1,
+        .variants = find_variants(plan),
         .part_bytes = (uint32_t)part,
         .positions = (uint32_t)(part / plan->sector_bytes)};
     *found = (struct fth_access_fills){.count = 0};

@@ -101,10 +101,26 @@ static double count_kept(const struct fth_samples *answers, size_t repeats, bool
     return count ? (double)kept / (double)count : 0;
 }
 
+/* Whether some pressure keeps plain lines, on average over the requests of all variants. Where none
+ * does, lines that are evicted first do not differ from them. */
+static bool keeps_plain_lines(const struct fth_samples *answers, size_t variants, size_t repeats,
+                              double threshold)
+{
+    bool keeps = false;
+    for (size_t i = 0; i < PRESSURES; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < variants; k++)
+            sum += count_kept(answers + (k * PRESSURES + i) * repeats, repeats, false, threshold);
+        keeps = keeps || sum / (double)variants > max_evicted + max_difference;
+    }
+    return keeps;
+}
+
 /* Decides about one variant from its answers. Adds to the evidence how clear they are: with the
- * largest pressure, either nearly all lines of a kind are kept or nearly none. */
+ * largest pressure, either nearly all lines of a kind are kept or nearly none. `keeps`: some
+ * pressure keeps plain lines. */
 static enum fth_access_priority decide(const struct fth_samples *answers, size_t repeats,
-                                       double threshold, struct fth_evidence *evidence,
+                                       double threshold, bool keeps, struct fth_evidence *evidence,
                                        bool *evicted)
 {
     double own[PRESSURES], plain[PRESSURES];
@@ -112,7 +128,9 @@ static enum fth_access_priority decide(const struct fth_samples *answers, size_t
         own[i] = count_kept(answers + i * repeats, repeats, true, threshold);
         plain[i] = count_kept(answers + i * repeats, repeats, false, threshold);
     }
-    const enum fth_access_priority priority = fth_decide_priority(own, plain, PRESSURES);
+    enum fth_access_priority priority = fth_decide_priority(own, plain, PRESSURES);
+    if (priority == FTH_ACCESS_NORMAL && !keeps)
+        priority = FTH_ACCESS_UNKNOWN;
     const double clear[] = {own[PRESSURES - 1], plain[PRESSURES - 1]};
     for (size_t i = 0; i < FTH_COUNT(clear) && priority != FTH_ACCESS_UNKNOWN; i++) {
         evidence->repeats += 1;
@@ -141,14 +159,20 @@ enum fth_status fth_probe_access_priorities(const struct fth_prober *prober,
         requests[i] = make_request(plan, variants, i);
     enum fth_status status = fth_ask(prober, requests, count * runs, &answers, error);
     bool evicted = false;
+    const bool keeps = status == FTH_OK &&
+                       keeps_plain_lines(answers.items, count, repeats, plan->threshold_cycles);
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         found->priorities[i] = decide(answers.items + i * runs, repeats, plan->threshold_cycles,
-                                      &found->evidence, &evicted);
+                                      keeps, &found->evidence, &evicted);
     if (status == FTH_OK && !evicted)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find eviction priorities", NULL,
                           "reads of four times as many lines as the cache holds do not evict the "
+                          "lines that were read before");
+    if (status == FTH_OK && !(found->evidence.repeats > 0))
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find eviction priorities", NULL,
+                          "reads of a quarter of the lines that the cache holds evict most of the "
                           "lines that were read before");
     fth_answers_fini(&answers);
     free(requests);

@@ -163,6 +163,46 @@ static void remove_chance_runs(unsigned counts[REPEATS][MAX_COUNTS], double hops
     }
 }
 
+/* Counts the repeats that have a run of each length, in `having`, and returns the number of those
+ * with any run. */
+static unsigned count_having(const unsigned counts[REPEATS][MAX_COUNTS],
+                             unsigned having[MAX_RUN + 1])
+{
+    unsigned with_runs = 0;
+    for (size_t i = 0; i < REPEATS; i++) {
+        bool any = false;
+        for (size_t run = 1; run <= MAX_RUN; run++) {
+            having[run] += counts[i][run] > 0;
+            any = any || counts[i][run] > 0;
+        }
+        with_runs += any;
+    }
+    return with_runs;
+}
+
+/* Removes short runs that only some repeats have, if all repeats have a longer one, and if
+ * disturbances can explain the short ones: the fill, with as many hops, saw `slow` of them, so that
+ * up to max_slow are expected. All repeats execute the same request: what evicts a line does it in
+ * each of them. A repeat without any run does not count: a way was free. */
+static void remove_uneven_runs(unsigned counts[REPEATS][MAX_COUNTS], double hops, double slow)
+{
+    unsigned having[MAX_RUN + 1] = {0};
+    const unsigned with_runs = count_having((const unsigned(*)[MAX_COUNTS])counts, having);
+    /* Few events: with an expectation of 7, none is seen once in a thousand times. */
+    const double max_slow = slow + 5 * sqrt(slow) + 7;
+    size_t common = 1;
+    while (common <= MAX_RUN && having[common] < with_runs)
+        common++;
+    for (size_t run = 1; run < common && common <= MAX_RUN; run++) {
+        const double expected = REPEATS * hops * pow(max_slow / (REPEATS * hops), (double)run);
+        unsigned all = 0;
+        for (size_t i = 0; i < REPEATS; i++)
+            all += counts[i][run];
+        for (size_t i = 0; i < REPEATS && all <= fth_max_by_chance(expected); i++)
+            counts[i][run] = 0;
+    }
+}
+
 enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
                                      const struct fth_line_plan *plan, uint64_t fetch_bytes,
                                      struct fth_length *length, struct fth_error *error)
@@ -199,6 +239,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     const double hops = (double)chain.count;
     if (slow)
         remove_chance_runs(counts, hops, (double)slow / (REPEATS * hops));
+    remove_uneven_runs(counts, hops, (double)slow);
     unsigned all[MAX_COUNTS] = {0};
     for (size_t i = 0; i < REPEATS; i++)
         for (size_t run = 1; run <= MAX_RUN; run++)

@@ -519,13 +519,16 @@ static enum fth_status find_full_miss(const struct capacity_search *search,
 {
     struct fth_capacity *capacity = search->capacity;
     struct capacity_edge partial = *edge;
+    uint64_t counts[MAX_CUTS + 1];
+    /* The first division is tried together with the largest footprint, to save a launch. */
+    partial.misses = 2 * edge->misses;
+    size_t tries = cut(&partial, counts);
+    counts[tries++] = partial.misses;
     partial.misses = 0;
-    uint64_t high = 2 * edge->misses;
-    FTH_TRY(try_counts(search, &high, 1, ALL_MISS, &partial, error));
+    FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     while (partial.misses && !partial.interrupted &&
            partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
-        uint64_t counts[MAX_CUTS];
-        size_t tries = cut(&partial, counts);
+        tries = cut(&partial, counts);
         FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     }
     capacity->full_miss_interrupted = partial.interrupted;

@@ -38,7 +38,9 @@ enum {
 static const uint64_t search_margin_bytes = 8192;
 /* Smallest size of L1 that is tried, in bytes. Chosen: less than any L1 has. */
 static const uint64_t min_bytes = 1024;
-enum { SHARED_STRIDE = 16 }; /* bytes between the elements of the chain over all shared memory */
+/* Bytes between the elements of the chain over all shared memory. Chosen: shared memory of any size
+ * that an SM can have is a multiple of it. */
+enum { SHARED_STRIDE = 128 };
 
 /* Bytes of L1 that the reverse walk found resident at each percentage; 0: not measured. */
 struct resident {

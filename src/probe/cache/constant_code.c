@@ -48,6 +48,10 @@ static const struct fth_evidence amounts_agree = {.repeats = 2, .agree = 2},
  * advance. On an H200, 111 KiB of code fit alone, and 127 KiB of code and constants fit together.
  */
 static const double min_evicted_share = 0.25, same_sum = 0.05, min_cache = 0.8, max_cache = 1.1;
+/* Ratio of the sizes of an instruction cache and a constant L1.5 that may be one cache, each
+ * measured with its own loads: the code of a walk over constants takes a part of it. Chosen, not
+ * derived. */
+static const double min_same_size = 0.8, max_same_size = 1.25;
 
 /* What all measurements need. */
 struct code_study {
@@ -202,6 +206,17 @@ static int find_level(const struct fth_fetch_levels *code, double bytes)
     return level;
 }
 
+/* Whether an instruction cache may have the same storage as an L1.5 of this size. */
+static bool may_hold_code(const struct fth_fetch_levels *code, double bytes)
+{
+    for (size_t i = 0; i < code->count; i++) {
+        const double part = (double)code->items[i].fits_bytes / bytes;
+        if (part > min_same_size && part < max_same_size)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the larger amount of constants for the test of sharing: half of L1.5, but more than L1
  * holds, because constants in L1 would hit even if L1.5 has evicted them. 0: L1.5 is too small. */
 static uint64_t shared_amount(const struct fth_constants *found)
@@ -274,6 +289,10 @@ enum fth_status fth_probe_constant_code(const struct fth_prober *prober,
                                         struct fth_constants *found, struct fth_error *error)
 {
     const struct code_study study = {prober, plan};
+    struct fth_capacity *const capacity = &found->l15.capacity;
     FTH_TRY(find_sharing(&study, code, found, error));
+    if (found->with_code == FTH_SHARING_UNKNOWN && !capacity->evidence.doubt &&
+        may_hold_code(code, (double)capacity->fits_bytes))
+        capacity->evidence.doubt = "the code of the walk may take a part of it";
     return FTH_OK;
 }

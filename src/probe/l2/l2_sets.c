@@ -184,6 +184,11 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
     FTH_TRY(find_threshold(prober, plan, error));
     FTH_TRY(find_fitting_lines(prober, plan, size_bytes, fits, &structure->samples, error));
     uint64_t ways = fits[0];
+    if (ways == MAX_FIT) /* the longest chain fits: the set was not filled */
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "at a stride of %llu bytes, %d lines fit, more than any set has ways: the "
+                        "index function is not line %% sets",
+                        (unsigned long long)size_bytes >> FIRST_POWER, MAX_FIT);
     for (unsigned i = 0; i < POWERS; i++) {
         uint64_t lines = (uint64_t)1 << (FIRST_POWER + i);
         if (fits[i] != (lines > ways ? lines : ways) || size_bytes % ways)

@@ -26,7 +26,7 @@ enum { TOUCHED_ARRAY = 1, PAIR_ARRAY = 3, SIDE_ARRAY, PREFETCH_ARRAY, ORDER_ARRA
 /* ---- homes ---- */
 
 enum {
-    PAIRS = 64, /* pairs of lines per address bit. Chosen, not derived. */
+    PAIRS = FTH_HOME_PAGES, /* pairs of lines per address bit. Chosen, not derived. */
     /* Only bits below this are tested: pages of 2 MiB that are adjacent in virtual memory need not
      * be adjacent in physical memory. */
     PAGE_BITS = 21,
@@ -42,6 +42,7 @@ enum {
     FOUND_PART = 4,
     MAX_TURNS = 8 /* of the search for a threshold, which converges in a few. Chosen. */
 };
+_Static_assert(FTH_HOME_PAGE_BYTES == 1 << PAGE_BITS, "the pages of the pairs");
 /* Footprint of the touch, as a fraction of the L2's size: more than one of two partitions, less
  * than both. */
 static const double touched_fraction = 0.7;
@@ -246,10 +247,14 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
     struct fth_answers answers = {0};
     uint8_t without[PAIRS] = {0}, with[PAIRS] = {0};
     *found = (struct fth_home_mask){0};
+    struct fth_l2_map_plan slower = *plan; /* each line is in a page of its own */
+    slower.near_threshold += plan->page_miss_cycles;
+    slower.memory_threshold += plan->page_miss_cycles;
+    slower.far_memory_threshold += plan->page_miss_cycles;
     FTH_TRY(fth_ask(prober, requests, count, &answers, error));
-    fth_find_homes(answers.items[count - 1].cycles, PAIRS, plan, without);
+    fth_find_homes(answers.items[count - 1].cycles, PAIRS, &slower, without);
     for (size_t i = 0; i + 1 < count; i++) {
-        fth_find_homes(answers.items[i].cycles, PAIRS, plan, with);
+        fth_find_homes(answers.items[i].cycles, PAIRS, &slower, with);
         enum fth_relation relation = fth_decide_relation(without, with, PAIRS, max_wrong_pairs);
         const struct fth_evidence evidence = fth_relation_evidence(without, with, PAIRS, relation);
         found->evidence = i ? fth_weaker_evidence(found->evidence, evidence) : evidence;

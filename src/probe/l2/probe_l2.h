@@ -109,7 +109,12 @@ struct fth_l2_map_plan {
     uint64_t size_bytes, line_bytes;
     double near_threshold, memory_threshold; /* as in struct fth_l2_found */
     double far_memory_threshold; /* between near and far memory; NAN: they are one plateau */
+    /* Cycles that a load takes longer if FTH_HOME_PAGES pages are walked in turn, because they do
+     * not fit into the TLBs; 0: they do. */
+    double page_miss_cycles;
 };
+/* Pages of FTH_HOME_PAGE_BYTES that fth_probe_home_mask walks. */
+enum { FTH_HOME_PAGES = 64, FTH_HOME_PAGE_BYTES = 2 << 20 };
 /* The partition that is the home of a line, as one SM sees it. */
 enum fth_home { FTH_HOME_UNKNOWN, FTH_HOME_NEAR, FTH_HOME_FAR };
 /* Returns the home of a line from the cycles of its hop after a touch of 0.7 of the L2's size. */

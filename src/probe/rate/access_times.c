@@ -84,6 +84,22 @@ enum fth_status fth_probe_traffic(const struct fth_prober *prober,
     return FTH_OK;
 }
 
+/* Counts the distances between consecutive faults, and those that are multiples of `distance`. */
+static struct fth_evidence count_multiples(const uint32_t *cycles, size_t count, double min_cycles,
+                                           size_t distance)
+{
+    struct fth_evidence evidence = {.repeats = 0};
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < count && distance > 0; i++) {
+        if (cycles[i] < min_cycles)
+            continue;
+        evidence.repeats += last != SIZE_MAX;
+        evidence.agree += last != SIZE_MAX && (i - last) % distance == 0;
+        last = i;
+    }
+    return evidence;
+}
+
 /* Finds the faults among the first visits to `count` words. */
 static enum fth_status find_faults(const uint32_t *cycles, size_t count, uint64_t step_bytes,
                                    double clock_mhz, struct fth_faults *faults,
@@ -103,6 +119,7 @@ static enum fth_status find_faults(const uint32_t *cycles, size_t count, uint64_
         last = i;
         found[faults->count++] = cycles[i];
     }
+    faults->page_evidence = count_multiples(cycles, count, fault_factor * after.median, distance);
     enum fth_status status =
         faults->count < 2
             ? fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
@@ -112,6 +129,8 @@ static enum fth_status find_faults(const uint32_t *cycles, size_t count, uint64_
     if (status != FTH_OK)
         return status;
     faults->fault_ns = slow.median / clock_mhz * 1e3;
+    faults->low_ns = slow.p05 / clock_mhz * 1e3;
+    faults->high_ns = slow.p95 / clock_mhz * 1e3;
     faults->after_ns = after.median / clock_mhz * 1e3;
     faults->page_bytes = distance * step_bytes;
     faults->samples = 2 * count;

@@ -43,6 +43,17 @@ static const double min_loads = 2.5, max_part = 0.1;
 static const double same_period = 1e-3;
 /* Quantile of the delays that is reported as the longest one. */
 static const double longest_delay = 0.98;
+/* Loads are in step with the delays if the longest delay is less than this many times the median:
+ * it is twice the median if loads arrive at any time of a delay. Chosen between 1 and 2. */
+static const double min_longest_ratio = 1.5;
+/* Multiples of the true period that are looked for. Chosen. */
+enum { MAX_MULTIPLE = 8 };
+/* A period is a multiple if fewer loads than this fraction of the expected ones arrive when the
+ * delays between two that were seen would be. Chosen, not derived. */
+static const double min_seen_fraction = 0.5;
+/* Two consecutive delays are one period apart if their distance differs by at most this fraction.
+ */
+static const double same_distance = 0.05;
 
 /* The loads of one repeat. */
 struct series {
@@ -96,10 +107,60 @@ static void collect(const struct series *series, struct events *events)
     events->duration = now;
 }
 
+/* ---- multiples of the period ---- */
+
+/* The loads that arrive in windows in which memory would delay them if the true period was a part
+ * of the one that was found, and the windows. */
+struct windows {
+    double loads, windows;
+};
+
+/* Adds the windows between two consecutive delays that end at `from` and at `to`. A window is
+ * `length` cycles long; `times` are those of all loads, from index `first` on. */
+static void add_windows(const double *times, size_t first, size_t count, double from, double to,
+                        double length, unsigned parts, struct windows *found)
+{
+    size_t i = first;
+    for (unsigned part = 1; part < parts; part++) {
+        const double end = from + (to - from) * part / parts;
+        while (i < count && times[i] < end - length)
+            i++;
+        found->loads += i < count && times[i] < end;
+        found->windows++;
+    }
+}
+
+/* Returns the largest number of delays per period that the loads do not contradict; 1: only one.
+ * Loads in step with the delays can arrive between all delays but every second, third, … one, which
+ * alone is seen then. `times` are those of all loads. */
+static unsigned find_multiple(const double *times, size_t count, const struct events *events,
+                              double period, double longest)
+{
+    const double interval = times[count - 1] / (double)count;
+    unsigned multiple = 1;
+    for (unsigned parts = 2; parts <= MAX_MULTIPLE; parts++) {
+        struct windows found = {0, 0};
+        size_t load = 0;
+        for (size_t i = 0; i + 1 < events->count; i++) {
+            const double apart = events->times[i + 1] - events->times[i];
+            while (load < count && times[load] <= events->times[i])
+                load++;
+            if (fabs(apart / period - 1) <= same_distance)
+                add_windows(times, load, count, events->times[i] + events->delays[i],
+                            events->times[i + 1] + events->delays[i + 1], longest, parts, &found);
+        }
+        const double expected = found.windows * fmin(longest / interval, 1);
+        if (found.windows > 0 && found.loads < min_seen_fraction * expected)
+            multiple = parts;
+    }
+    return multiple;
+}
+
 /* Finds the period of the events with delays above `low` and up to `high` cycles. Removes the
- * others from `events`. */
-static enum fth_status find_delays(const struct series *series, struct events events, double low,
-                                   double high, struct fth_delays *found, struct fth_error *error)
+ * others from `events`. `times` are those of all loads. */
+static enum fth_status find_delays(const struct series *series, const double *times,
+                                   struct events events, double low, double high,
+                                   struct fth_delays *found, struct fth_error *error)
 {
     size_t count = 0;
     for (size_t i = 0; i < events.count; i++) {
@@ -125,11 +186,17 @@ static enum fth_status find_delays(const struct series *series, struct events ev
                    series->count, period.coherence);
         return FTH_OK;
     }
+    double median;
     found->period_ns = period.period / series->clock_mhz * 1e3;
-    return fth_quantile_f64(events.delays, count, longest_delay, &found->cycles, error);
+    FTH_TRY(fth_quantile_f64(events.delays, count, longest_delay, &found->cycles, error));
+    FTH_TRY(fth_quantile_f64(events.delays, count, 0.5, &median, error));
+    events.count = count;
+    found->in_step = found->cycles < min_longest_ratio * median;
+    found->multiple = find_multiple(times, series->count, &events, period.period, found->cycles);
+    return FTH_OK;
 }
 
-/* Finds refreshes and pauses in the loads of a series. `times` has space for four numbers per load.
+/* Finds refreshes and pauses in the loads of a series. `times` has space for five numbers per load.
  */
 static enum fth_status analyse(struct series *series, double *times, struct fth_delays *refresh,
                                struct fth_delays *pauses, struct fth_error *error)
@@ -146,8 +213,11 @@ static enum fth_status analyse(struct series *series, double *times, struct fth_
     copy.delays = copy.times + series->count;
     memcpy(copy.times, events.times, events.count * sizeof *copy.times);
     memcpy(copy.delays, events.delays, events.count * sizeof *copy.delays);
-    FTH_TRY(find_delays(series, events, 0, limit, refresh, error));
-    return find_delays(series, copy, limit, INFINITY, pauses, error);
+    double *const begins = copy.delays + series->count;
+    for (size_t i = 0; i < series->count; i++)
+        begins[i] = i ? begins[i - 1] + (uint32_t)(series->begins[i] - series->begins[i - 1]) : 0;
+    FTH_TRY(find_delays(series, begins, events, 0, limit, refresh, error));
+    return find_delays(series, begins, copy, limit, INFINITY, pauses, error);
 }
 
 /* Measures one repeat, on the SM with the index `sm`. */
@@ -170,7 +240,7 @@ static enum fth_status measure(const struct fth_prober *prober, uint32_t sm,
                             .begins = samples->cycles + (size_t)LINES * PASSES,
                             .count = (size_t)LINES * PASSES,
                             .clock_mhz = samples->clock_mhz};
-    double *times = malloc(4 * series.count * sizeof *times);
+    double *times = malloc(5 * series.count * sizeof *times);
     enum fth_status status = times ? analyse(&series, times, refresh, pauses, error)
                                    : fth_no_memory(error, operation, NULL);
     free(times);
@@ -195,9 +265,19 @@ static void combine(const struct fth_delays repeats[REPEATS], struct fth_delays 
             continue;
         found->evidence.agree++;
         found->cycles = fmax(found->cycles, repeats[i].cycles);
+        found->in_step = found->in_step && repeats[i].in_step;
+        found->multiple =
+            repeats[i].multiple < found->multiple ? repeats[i].multiple : found->multiple;
         found->period_low_ns = fmin(found->period_low_ns, period);
         found->period_high_ns = fmax(found->period_high_ns, period);
     }
+    found->cycles_evidence = found->evidence;
+    if (found->multiple > 1)
+        found->evidence.doubt =
+            "the loads are in step with the delays, so that the period can be a "
+            "multiple of the true one";
+    if (found->in_step)
+        found->cycles_evidence.doubt = "the loads are in step with the delays, and all are alike";
     if (!isnan(found->period_ns) && 2 * found->evidence.agree <= REPEATS) {
         found->period_ns = found->cycles = NAN;
         fth_format(found->reason, sizeof found->reason, "repeats of the measurement disagree");

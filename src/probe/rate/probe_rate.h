@@ -7,11 +7,64 @@
  *   operation_cycles.c  cycles per arithmetic or memory operation
  *   shared_banks.c      banks of shared memory
  *   cluster_latency.c   latency of another SM's shared memory
+ *   store_merges.c      stores of two warps that are merged
+ *   loads_in_flight.c   loads of a warp, and sectors of an SM, that can be in flight
  */
 #ifndef FTH_PROBE_RATE_H
 #define FTH_PROBE_RATE_H
 
 #include "probe/probe.h"
+
+/* ---- loads_in_flight.c ---- */
+
+struct fth_warp_loads {
+    uint32_t loads; /* if inconclusive: FTH_FLIGHT_LOADS if a warp never waits, otherwise 0 */
+    size_t samples;
+    struct fth_evidence evidence;
+};
+/* Finds the number of loads that a warp can have in flight. FTH_INCONCLUSIVE if a warp never waits,
+ * or if it is not clear when. */
+FTH_MUST_USE enum fth_status fth_probe_warp_loads(const struct fth_prober *prober,
+                                                  struct fth_warp_loads *found,
+                                                  struct fth_error *error);
+/* Decides it from the cycles until 1, 2, … loads are issued, and the latency of one load. Returns
+ * false if no number is clear. */
+bool fth_decide_warp_loads(const double *cycles, size_t loads, double latency_cycles,
+                           uint32_t *limit);
+
+/* The number of sectors of 32 bytes, and its interval. */
+struct fth_sm_sectors {
+    double sectors, low, high;
+    size_t samples;
+};
+/* Finds the number of sectors that an SM can have in flight. FTH_INCONCLUSIVE if this number does
+ * not limit the rate at which the SM reads, or if `warp_loads`, the number of loads of a warp in
+ * flight, may limit it. */
+FTH_MUST_USE enum fth_status fth_probe_sm_sectors(const struct fth_prober *prober,
+                                                  uint32_t warp_loads, struct fth_sm_sectors *found,
+                                                  struct fth_error *error);
+/* Decides it from the cycles per sector and the latency of a load, from memory and from the L2. */
+FTH_MUST_USE enum fth_status fth_decide_sm_sectors(const double memory[2], const double l2[2],
+                                                   struct fth_sm_sectors *found,
+                                                   struct fth_error *error);
+
+/* ---- store_merges.c ---- */
+
+/* The maximum time between two stores that are merged, and its interval. */
+struct fth_store_merges {
+    double window_cycles, low, high;
+    size_t samples;
+};
+/* Finds it. FTH_INCONCLUSIVE if stores to the same lines do not take less time than stores to
+ * different lines, or if the lags contradict each other. */
+FTH_MUST_USE enum fth_status fth_probe_store_merges(const struct fth_prober *prober,
+                                                    struct fth_store_merges *found,
+                                                    struct fth_error *error);
+/* Decides it from `count` lags in ascending order. `parts`: 0 if the stores take as long as merged
+ * ones, 1 if they take as long as stores to different lines. */
+FTH_MUST_USE enum fth_status fth_decide_store_merges(const double *lags, const double *parts,
+                                                     size_t count, struct fth_store_merges *found,
+                                                     struct fth_error *error);
 
 /* ---- bandwidth.c ---- */
 
@@ -154,10 +207,12 @@ FTH_MUST_USE enum fth_status fth_probe_traffic(const struct fth_prober *prober,
 
 /* What the first accesses to managed memory show. */
 struct fth_faults {
-    size_t count;        /* accesses that were faults */
-    double fault_ns;     /* median time of a fault */
-    uint64_t page_bytes; /* smallest distance between two faults */
-    double after_ns;     /* median time of an access in the second pass */
+    size_t count;                      /* accesses that were faults */
+    double fault_ns;                   /* median time of a fault */
+    double low_ns, high_ns;            /* 5th and 95th percentile */
+    uint64_t page_bytes;               /* smallest distance between two faults */
+    struct fth_evidence page_evidence; /* distances that are multiples of it */
+    double after_ns;                   /* median time of an access in the second pass */
     size_t samples;
 };
 /* Touches `bytes` of managed memory in steps of `step_bytes`, in order, twice. FTH_INCONCLUSIVE: no
@@ -173,8 +228,11 @@ struct fth_delays {
     double period_ns, period_low_ns, period_high_ns;
     double cycles; /* the longest delay, apart from the 2 % of longest ones */
     size_t events, samples;
-    struct fth_evidence evidence;
-    char reason[192]; /* why the period was not found; empty if it was */
+    unsigned multiple; /* the period may be that many times the true one; 1: it is not */
+    bool in_step;      /* all delays are alike: the longest one may be much shorter than they are */
+    struct fth_evidence evidence;        /* of the period */
+    struct fth_evidence cycles_evidence; /* of the longest delay */
+    char reason[192];                    /* why the period was not found; empty if it was */
 };
 /* Finds how often memory delays loads: by refreshing, and by longer pauses. */
 FTH_MUST_USE enum fth_status fth_probe_refresh(const struct fth_prober *prober,
@@ -202,9 +260,14 @@ FTH_MUST_USE enum fth_status fth_probe_operate(const struct fth_prober *prober,
 /* The banks of shared memory. */
 struct fth_banks {
     unsigned banks;
-    unsigned bank_bytes;    /* 0: not found */
-    double first_cycles;    /* latency of a load without conflict */
-    double conflict_cycles; /* added by every further word of the same bank */
+    unsigned bank_bytes;          /* 0: not found */
+    double first_cycles;          /* latency of a load without conflict */
+    double first_low, first_high; /* minimum and maximum of its samples */
+    double conflict_cycles;       /* added by every further word of the same bank */
+    double conflict_low,
+        conflict_high;            /* minimum and maximum if any one of the strides is left out */
+    struct fth_evidence evidence; /* fits without one stride that have the same banks */
+    struct fth_evidence width_evidence; /* the same for their width */
     size_t samples;
 };
 /* Finds the banks. FTH_INCONCLUSIVE if the latency of a load does not rise with the stride between

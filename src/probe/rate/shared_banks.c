@@ -62,25 +62,28 @@ static unsigned conflict_ways(unsigned stride, unsigned banks)
 
 /* Fits the line first + slope * (n - 1) to the latencies, for each possible number of banks, and
  * keeps the number with the smallest squared error. cycles[i] is the latency with a stride of 2^i
- * words. */
-static void fit(const double *cycles, struct fth_banks *found)
+ * words. The stride with the index `left_out` is not used, if there is one. */
+static void fit(const double *cycles, unsigned left_out, struct fth_banks *found)
 {
+    const unsigned used = STRIDES - (left_out < STRIDES);
     double best = INFINITY;
     for (unsigned banks = MIN_BANKS; banks <= MAX_BANKS; banks *= 2) {
         double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0, error = 0;
         for (unsigned i = 0; i < STRIDES; i++) {
+            if (i == left_out)
+                continue;
             double x = conflict_ways(1u << i, banks) - 1;
             sum_x += x;
             sum_y += cycles[i];
             sum_xx += x * x;
             sum_xy += x * cycles[i];
         }
-        const double spread = STRIDES * sum_xx - sum_x * sum_x;
-        const double slope = spread > 0 ? (STRIDES * sum_xy - sum_x * sum_y) / spread : 0;
-        const double first = (sum_y - slope * sum_x) / STRIDES;
+        const double spread = used * sum_xx - sum_x * sum_x;
+        const double slope = spread > 0 ? (used * sum_xy - sum_x * sum_y) / spread : 0;
+        const double first = (sum_y - slope * sum_x) / used;
         for (unsigned i = 0; i < STRIDES; i++) {
             double x = conflict_ways(1u << i, banks) - 1, off = cycles[i] - first - slope * x;
-            error += off * off;
+            error += i == left_out ? 0 : off * off;
         }
         if (error < best) {
             best = error;
@@ -90,38 +93,73 @@ static void fit(const double *cycles, struct fth_banks *found)
     }
 }
 
+/* The latencies of a warp that reads words of 8 bytes. */
+struct wide_loads {
+    struct fth_figure half_warp, full_warp, spaced; /* spaced: with twice the stride */
+};
+
+/* Decides about the width of the banks. Half a warp with 8-byte words accesses each bank at most
+ * once, with either width. A full warp has a conflict if banks are 4 bytes wide. If they are 8
+ * bytes wide, it has one only with twice the stride. */
+static void find_width(const struct wide_loads *loads, struct fth_banks *found)
+{
+    const double half = found->conflict_cycles / 2;
+    if (loads->full_warp.value - loads->half_warp.value > half) {
+        found->bank_bytes = NARROW_BYTES;
+    } else if (loads->spaced.value - loads->full_warp.value > half) {
+        found->bank_bytes = WIDE_BYTES;
+        found->banks /= 2; /* fit() counted 4-byte banks */
+    }
+}
+
+/* Fits again without each of the strides in turn, and compares the results with `found`. */
+static void leave_one_out(const double *cycles, const struct wide_loads *loads,
+                          struct fth_banks *found)
+{
+    found->evidence = found->width_evidence = (struct fth_evidence){.repeats = STRIDES};
+    found->conflict_low = found->conflict_high = found->conflict_cycles;
+    for (unsigned i = 0; i < STRIDES; i++) {
+        struct fth_banks again = {0};
+        fit(cycles, i, &again);
+        find_width(loads, &again);
+        found->evidence.agree += again.banks == found->banks;
+        found->width_evidence.agree += again.bank_bytes == found->bank_bytes;
+        found->conflict_low = fmin(found->conflict_low, again.conflict_cycles);
+        found->conflict_high = fmax(found->conflict_high, again.conflict_cycles);
+    }
+}
+
 enum fth_status fth_probe_banks(const struct fth_prober *prober, struct fth_banks *found,
                                 struct fth_error *error)
 {
     double cycles[STRIDES];
+    struct fth_figure first = {0};
     *found = (struct fth_banks){0};
     for (unsigned i = 0; i < STRIDES; i++) {
         struct fth_figure figure = {0};
         FTH_TRY(latency(prober, FTH_LOAD_SHARED_4, WARP_LANES, (uint64_t)NARROW_BYTES << i, &figure,
                         error));
+        first = i ? first : figure;
         cycles[i] = figure.value;
         found->samples += figure.samples;
     }
-    struct fth_figure half_warp = {0}, full_warp = {0}, spaced = {0};
-    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES / 2, WIDE_BYTES, &half_warp, error));
-    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, WIDE_BYTES, &full_warp, error));
+    struct wide_loads loads = {.half_warp = {.value = NAN}};
     FTH_TRY(
-        latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, UINT64_C(2) * WIDE_BYTES, &spaced, error));
-    found->samples += half_warp.samples + full_warp.samples + spaced.samples;
-    fit(cycles, found);
-    found->first_cycles = cycles[0];
+        latency(prober, FTH_LOAD_SHARED_8, WARP_LANES / 2, WIDE_BYTES, &loads.half_warp, error));
+    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, WIDE_BYTES, &loads.full_warp, error));
+    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, UINT64_C(2) * WIDE_BYTES, &loads.spaced,
+                    error));
+    found->samples += loads.half_warp.samples + loads.full_warp.samples + loads.spaced.samples;
+    fit(cycles, STRIDES, found);
+    /* With fewer banks than lanes, adjacent words conflict as well. */
+    const double conflicts = (conflict_ways(1, found->banks) - 1) * found->conflict_cycles;
+    found->first_cycles = first.value - conflicts;
+    found->first_low = first.low - conflicts;
+    found->first_high = first.high - conflicts;
     if (found->conflict_cycles <= 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find banks", NULL,
                         "the latency does not increase with the stride");
-    /* Half a warp with 8-byte words accesses each bank at most once, with either width. A full warp
-     * has a conflict if banks are 4 bytes wide. If they are 8 bytes wide, it has one only with
-     * twice the stride. */
-    const double half = found->conflict_cycles / 2;
-    if (full_warp.value - half_warp.value > half) {
-        found->bank_bytes = NARROW_BYTES;
-    } else if (spaced.value - full_warp.value > half) {
-        found->bank_bytes = WIDE_BYTES;
-        found->banks /= 2; /* the fit above counted 4-byte banks */
-    }
+    find_width(&loads, found);
+    leave_one_out(cycles, &loads, found);
     return FTH_OK;
 }

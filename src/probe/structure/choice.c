@@ -169,6 +169,64 @@ size_t fth_choices_compare(const struct fth_choices *choices, struct fth_choice_
     return FTH_CHOICE_POLICIES;
 }
 
+/* ---- certainty ---- */
+
+/* Seed of the draws: results do not change from run to run. */
+enum { RESAMPLE_SEED = 11 };
+
+/* Draws `total` times from the indices 0 to count - 1 with the given frequencies, whose sum is also
+ * `total`, and counts the draws in `drawn`. */
+static void draw_counts(struct fth_rng *rng, const uint64_t *counts, uint64_t count, uint64_t total,
+                        uint64_t *drawn)
+{
+    for (uint64_t i = 0; i < count; i++)
+        drawn[i] = 0;
+    for (uint64_t i = 0; i < total; i++) {
+        uint64_t left = fth_rng_below(rng, total), at = 0;
+        while (at + 1 < count && left >= counts[at])
+            left -= counts[at++];
+        drawn[at]++;
+    }
+}
+
+/* Returns the policy that needs the fewest bits; NULL: there are too few replacements. */
+static const char *best_policy(const struct fth_choices *choices)
+{
+    struct fth_choice_bits bits[FTH_CHOICE_POLICIES];
+    const size_t count = fth_choices_compare(choices, bits);
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++)
+        best = bits[i].bits < bits[best].bits ? i : best;
+    return count ? bits[best].name : NULL;
+}
+
+enum fth_status fth_choices_resample(const struct fth_choices *choices,
+                                     struct fth_evidence *evidence, struct fth_error *error)
+{
+    const uint64_t ways = choices->ways;
+    const char *const best = best_policy(choices);
+    struct fth_choices again = {.ways = ways,
+                                .by_arrival = calloc(ways + 1, sizeof *again.by_arrival),
+                                .by_way = calloc(ways + 1, sizeof *again.by_way),
+                                .replaced = choices->replaced};
+    const bool allocated = again.by_arrival && again.by_way;
+    struct fth_rng rng;
+    size_t same = 0;
+    fth_rng_init(&rng, RESAMPLE_SEED);
+    for (size_t i = 0; best && allocated && i < FTH_BOOTSTRAP_DRAWS; i++) {
+        const uint64_t lru[] = {choices->lru_victims, choices->replaced - choices->lru_victims};
+        uint64_t drawn[2];
+        draw_counts(&rng, choices->by_arrival, ways, choices->replaced, again.by_arrival);
+        draw_counts(&rng, choices->by_way, ways, choices->replaced, again.by_way);
+        draw_counts(&rng, lru, 2, choices->replaced, drawn);
+        again.lru_victims = drawn[0];
+        same += best_policy(&again) == best;
+    }
+    fth_choices_fini(&again);
+    *evidence = best ? fth_resampled(same) : (struct fth_evidence){.repeats = 0};
+    return allocated ? FTH_OK : fth_no_memory(error, "compare policies", NULL);
+}
+
 uint64_t fth_choices_max_rank(const struct fth_choices *choices)
 {
     uint64_t max_rank = choices->ways;

@@ -109,6 +109,12 @@ enum { FTH_CHOICE_POLICIES = 6 };
 /* Fills `bits` for every candidate policy. Returns FTH_CHOICE_POLICIES, or 0 if there were too few
  * replacements. */
 size_t fth_choices_compare(const struct fth_choices *choices, struct fth_choice_bits *bits);
+/* Finds how certain it is which policy needs the fewest bits: draws as many replacements at random
+ * from those observed, many times, and counts how often the same policy does. The ranks, the ways
+ * and the least recently used victims are drawn independently of each other. */
+FTH_MUST_USE enum fth_status fth_choices_resample(const struct fth_choices *choices,
+                                                  struct fth_evidence *evidence,
+                                                  struct fth_error *error);
 /* Returns the smallest n such that every victim was one of the n oldest lines by arrival. */
 uint64_t fth_choices_max_rank(const struct fth_choices *choices);
 /* Returns whether the replacements are those of the policy clock: every victim was among the oldest

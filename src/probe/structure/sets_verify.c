@@ -144,6 +144,18 @@ static uint64_t ways_of_full_set(const struct fth_sets_work *work, const uint64_
     return 0;
 }
 
+/* Returns a stride at which `count` lines from `line` on stay in one set; 0: there is none. A chain
+ * takes as many bytes as it has strides, and the constant bank has no more than work->limit lines.
+ */
+static uint64_t find_stride(const struct fth_sets_work *work, uint64_t line, uint64_t count,
+                            unsigned skip)
+{
+    const uint64_t stride =
+        fth_mapping_stride(&work->structure->mapping, line, count, work->limit, skip);
+    return work->plan->path == FTH_PATH_CONSTANT && line + count * stride > work->limit ? 0
+                                                                                        : stride;
+}
+
 /* Returns the line with index `skip` among the lines of a set; work->limit: there are too few. */
 static uint64_t line_of_set(const struct fth_sets_work *work, uint64_t set, unsigned skip)
 {
@@ -159,11 +171,10 @@ static uint64_t line_of_set(const struct fth_sets_work *work, uint64_t set, unsi
 static uint64_t stride_of_set(const struct fth_sets_work *work, uint64_t line, uint64_t ways,
                               unsigned variant)
 {
-    const struct fth_mapping *mapping = &work->structure->mapping;
     if (line >= work->limit || ways == 0)
         return 0;
-    const uint64_t stride = fth_mapping_stride(mapping, line, ways + 1, work->limit, variant);
-    return stride ? stride : fth_mapping_stride(mapping, line, ways + 1, work->limit, 0);
+    const uint64_t stride = find_stride(work, line, ways + 1, variant);
+    return stride ? stride : find_stride(work, line, ways + 1, 0);
 }
 
 /* Plans chains that stay in one set each, for all sets, or for FTH_SETS_MAX_TESTED of them. With
@@ -194,7 +205,7 @@ static size_t plan_round_robin_tests(const struct fth_sets_work *work, const uin
     const struct fth_mapping *mapping = &work->structure->mapping;
     size_t count = 0;
     for (uint64_t set = 0; set < fth_mapping_sets(mapping) && count < FTH_SETS_MAX_TESTED; set++) {
-        uint64_t stride = fth_mapping_stride(mapping, 0, ways[set] + 1, work->limit, 0);
+        uint64_t stride = find_stride(work, 0, ways[set] + 1, 0);
         bool first = stride != 0;
         for (size_t i = 0; i < count; i++)
             first = first && tests[i].ways != ways[set];
@@ -242,10 +253,9 @@ static enum fth_status plan_bisection(const struct fth_sets_work *work, uint64_t
                                       uint64_t max_ways, struct bisection *bisection,
                                       struct test *test, struct fth_error *error)
 {
-    const struct fth_mapping *mapping = &work->structure->mapping;
     const uint64_t line = line_of_set(work, set, 0);
     uint64_t high = max_ways, stride = 0;
-    while (high > 2 && !(stride = fth_mapping_stride(mapping, line, high + 1, work->limit, 0)))
+    while (high > 2 && !(stride = find_stride(work, line, high + 1, 0)))
         high = high * 3 / 4; /* fine enough to stay well above the ways */
     if (stride == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,

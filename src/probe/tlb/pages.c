@@ -45,6 +45,10 @@ enum {
     BASELINE_PASSES = FTH_TLB_PASSES,
     SMALL_GROUP = 4,
     SMALL_GROUP_PASSES = 15,
+    /* Groups of at least LARGE_GROUP loads take most of the time, and have fewer passes. Chosen: a
+     * chain of that many loads is long, and a few wrong baselines do not change the result. */
+    LARGE_GROUP = 64,
+    LARGE_GROUP_PASSES = FTH_TLB_FEW_PASSES,
     STEPS_PER_GROUP = 2, /* one to walk, one to time */
     GROUPS_PER_REQUEST = FTH_MAX_STEPS / STEPS_PER_GROUP
 };
@@ -67,7 +71,9 @@ static struct fth_chain chain_of(const struct fth_pages *pages, uint64_t first, 
 
 static unsigned baseline_passes(const struct fth_pages *pages)
 {
-    return pages->group_loads > SMALL_GROUP ? BASELINE_PASSES : SMALL_GROUP_PASSES;
+    return pages->group_loads >= LARGE_GROUP  ? LARGE_GROUP_PASSES
+           : pages->group_loads > SMALL_GROUP ? BASELINE_PASSES
+                                              : SMALL_GROUP_PASSES;
 }
 
 /* A request without steps, to run on one SM with nothing else on the GPU. */
@@ -89,8 +95,8 @@ static enum fth_status mean_at_position(const uint32_t *cycles, uint64_t count, 
     return fth_core_mean_u32(column, passes, mean, error);
 }
 
-/* The first walk covers the whole chain. The device allocates the memory for it then, and later
- * walks use the same addresses. */
+/* The first request loads the last element. The device allocates the memory of the whole chain for
+ * it, and later walks use the same addresses. */
 enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes,
                                uint64_t max_loads, struct fth_pages *pages, struct fth_error *error)
 {
@@ -102,7 +108,7 @@ enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_
         struct fth_request request = empty_request();
         struct fth_error fault = FTH_NO_ERROR;
         fth_request_add(&request, FTH_STEP_TIME_PASS, FTH_PATH_CG,
-                        chain_of(pages, 0, pages->max_loads), 1);
+                        chain_of(pages, pages->max_loads - 1, 1), 1);
         status = fth_ask(prober, &request, 1, &answers, &fault);
         fth_answers_fini(&answers);
         if (status == FTH_INCONCLUSIVE)

@@ -39,10 +39,12 @@ enum {
     FTH_TLB_MIN_PAGE = 64 << 10,
     FTH_TLB_MAX_PAGE = 64 << 20,
     /* Timed passes of a walk. A walk over more than FTH_TLB_MANY_LOADS loads gives enough samples
-     * with FTH_TLB_FEW_PASSES. Chosen, not derived: five passes tolerate two disturbed ones, three
-     * tolerate one. */
+     * with FTH_TLB_FEW_PASSES, and in the search for the entries with FTH_TLB_FEWEST_PASSES.
+     * Chosen, not derived: five passes tolerate two disturbed ones, three tolerate one; with two, a
+     * page counts as missed only if it misses in both. */
     FTH_TLB_PASSES = 5,
     FTH_TLB_FEW_PASSES = 3,
+    FTH_TLB_FEWEST_PASSES = 2,
     FTH_TLB_MANY_LOADS = 512,
     /* Warm-up passes per page of a walk if different pages miss in each pass: with random
      * replacement, it takes many passes until all pages that fit are resident. Chosen by
@@ -147,6 +149,7 @@ struct fth_page_misses {
     uint64_t missed_loads, loads; /* over all passes, without outliers */
     uint64_t missed_pages;        /* positions that miss in most passes */
     uint64_t inconsistent_loads;  /* loads that differ from most passes at their position */
+    unsigned passes;              /* of the walk; positions are counted over them */
 };
 /* Counts the misses of a level in a walk. */
 struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *walk,
@@ -336,6 +339,7 @@ struct fth_tlb_sets {
      * keeps it in this level or in an inner one. In the latter case `pages` does not count it. */
     struct fth_tlb_miss_point *miss_curve;
     size_t miss_curve_count;
+    struct fth_evidence curve_evidence; /* passes that agree on which pages miss */
     /* Single loads of the first walk with misses over more pages than there are entries; count 0:
      * none. `missed` tells for each load whether it missed. */
     struct {
@@ -408,6 +412,7 @@ struct fth_spectrum_plan {
     uint64_t first_entries;  /* of the first TLB */
     uint64_t second_entries; /* of the second TLB; 0: there is none, or it cannot be filled */
     bool two_homes; /* half of the lines come from far memory: report the latency of near memory */
+    double far_extra_cycles; /* with two homes: by which far memory is slower than near memory */
     uint64_t cached_lines; /* lines that the cache certainly holds; 0: more than there are pages */
     uint64_t max_bytes;
 };
@@ -419,8 +424,16 @@ struct fth_spectrum {
         enum fth_presence presence;
         struct fth_figure cycles; /* of one timed hop, including the overhead of the clock */
     } patterns[FTH_PATTERNS];
-    uint64_t page_table_bytes; /* address range of one page table; 0: P6 was not found */
-    uint64_t stride_bytes;     /* of the chain, without the 256 bytes that are added to it */
+    struct fth_evidence evidence; /* repeats that have the same patterns */
+    double
+        cycles_confidence; /* that the repeats agree on the cycles of all patterns; NAN: unknown */
+    bool is_virtual;       /* a hit takes no longer if the first TLB does not have its page */
+    struct fth_evidence addressing_evidence; /* of is_virtual */
+    struct fth_figure tlb_miss; /* cycles of P2 minus those of P1; interval: of all repeats */
+    uint64_t page_table_bytes;  /* address range of one page table; 0: P6 was not found */
+    struct fth_evidence table_evidence; /* of page_table_bytes */
+    struct fth_figure table_switch; /* cycles of P6 minus those of P5; interval: of 90 % of both */
+    uint64_t stride_bytes;          /* of the chain, without the 256 bytes that are added to it */
     size_t samples;
 };
 /* Measures the latency of each pattern. FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or

@@ -53,8 +53,8 @@ enum {
     SAME_NUMERATOR = 3,
     SAME_DENOMINATOR = 4
 };
-/* A first touch that takes longer than most by this fraction accesses another page table. Chosen,
- * not derived. */
+/* A first touch that takes longer than most by this fraction, and by the cycles that far memory
+ * takes longer, accesses another page table. Chosen, not derived. */
 static const double switch_fraction = 0.25;
 
 /* The phases, in the order of their samples. */
@@ -73,6 +73,7 @@ struct spectrum_study {
     uint64_t counts[PHASES]; /* lines of each phase */
     struct fth_answers answers;
     double *scratch;
+    size_t only; /* evaluate the repeat with this number, from 1 on; 0: the median of all */
 };
 
 /* Lines near each other. They are all in one page, or in few where pages are small. */
@@ -134,7 +135,7 @@ static struct fth_request make_reset(const struct spectrum_study *study)
     return request;
 }
 
-/* The median over the repeats of one hop of a phase. */
+/* The median over the repeats of one hop of a phase, or the hop of the only repeat. */
 static enum fth_status median_at(const struct spectrum_study *study, enum phase phase,
                                  uint64_t place, double *median, struct fth_error *error)
 {
@@ -144,6 +145,10 @@ static enum fth_status median_at(const struct spectrum_study *study, enum phase 
         before += study->counts[i];
     for (size_t i = 0; i < REPEATS; i++)
         column[i] = study->answers.items[2 * i + 1].cycles[before + place];
+    if (study->only) {
+        *median = column[study->only - 1];
+        return FTH_OK;
+    }
     return fth_quantile_f64(column, REPEATS, 0.5, median, error);
 }
 
@@ -204,17 +209,17 @@ static enum fth_status compare(const struct spectrum_study *study,
     return fth_quantile_f64(differences, count, 0.5, difference, error);
 }
 
-/* Finds the hops of the first touch that take much longer than `typical` and are at equal
- * distances: each begins a new page table. Moves them behind the other values and returns their
- * number, with *distance in hops. Both are 0 where there are fewer than two, or where too few
- * distances are equal. `slow_hops` has space for `count` values. */
-static size_t split_switches(double *values, size_t count, double typical, double *slow_hops,
+/* Finds the hops of the first touch that take longer than `max_cycles` and are at equal distances:
+ * each begins a new page table. Moves them behind the other values and returns their number, with
+ * *distance in hops. Both are 0 where there are fewer than two, or where too few distances are
+ * equal. `slow_hops` has space for `count` values. */
+static size_t split_switches(double *values, size_t count, double max_cycles, double *slow_hops,
                              uint64_t *distance)
 {
     size_t switches = 0, last = 0, same = 0, pairs = 0, kept = 0;
     *distance = 0;
     for (size_t i = 0; i < count; i++) {
-        if (values[i] <= typical * (1 + switch_fraction)) {
+        if (values[i] <= max_cycles) {
             values[kept++] = values[i];
             continue;
         }
@@ -246,7 +251,8 @@ static enum fth_status evaluate_first_touch(const struct spectrum_study *study,
     double *slow_hops = calloc(count + 1, sizeof *slow_hops);
     if (!slow_hops)
         return fth_no_memory(error, operation, NULL);
-    const size_t switches = split_switches(study->scratch, count, typical, slow_hops, &distance);
+    const double max_cycles = (typical + study->plan->far_extra_cycles) * (1 + switch_fraction);
+    const size_t switches = split_switches(study->scratch, count, max_cycles, slow_hops, &distance);
     free(slow_hops);
     spectrum->page_table_bytes = distance * (study->stride - FTH_TLB_SKEW_BYTES);
     spectrum->patterns[FTH_PATTERN_SWITCH].presence = switches ? FTH_PRESENT : FTH_ABSENT;
@@ -319,6 +325,81 @@ static enum fth_status evaluate(const struct spectrum_study *study, struct fth_s
     return FTH_OK;
 }
 
+/* Whether a hit takes no longer if the first TLB does not have its page. */
+static bool is_virtual(const struct fth_spectrum *spectrum)
+{
+    return spectrum->patterns[FTH_PATTERN_HIT_MISS].presence == FTH_ABSENT &&
+           spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT;
+}
+
+/* The difference of two patterns in each repeat as a figure: that of all repeats, the range of the
+ * single ones, and how many resamples of them agree. */
+static enum fth_status compare_repeats(const struct fth_spectrum repeats[REPEATS],
+                                       enum fth_pattern more, enum fth_pattern less, double value,
+                                       struct fth_figure *figure, struct fth_error *error)
+{
+    double values[REPEATS];
+    *figure = (struct fth_figure){.value = value, .low = INFINITY, .high = -INFINITY};
+    for (size_t i = 0; i < REPEATS; i++) {
+        values[i] = repeats[i].patterns[more].cycles.value - repeats[i].patterns[less].cycles.value;
+        figure->low = fmin(figure->low, values[i]);
+        figure->high = fmax(figure->high, values[i]);
+    }
+    return fth_cycles_agreement(values, REPEATS, &figure->confidence, error);
+}
+
+/* Computes how well the repeats agree on the cycles of the patterns that are present: the smallest
+ * agreement of all patterns. */
+static enum fth_status compare_cycles(const struct fth_spectrum repeats[REPEATS],
+                                      struct fth_spectrum *spectrum, struct fth_error *error)
+{
+    spectrum->cycles_confidence = 1;
+    for (size_t pattern = 0; pattern < FTH_PATTERNS; pattern++) {
+        double values[REPEATS], confidence;
+        for (size_t i = 0; i < REPEATS; i++)
+            values[i] = repeats[i].patterns[pattern].cycles.value;
+        FTH_TRY(fth_cycles_agreement(values, REPEATS, &confidence, error));
+        if (spectrum->patterns[pattern].presence == FTH_PRESENT)
+            spectrum->cycles_confidence = fmin(spectrum->cycles_confidence, confidence);
+    }
+    return FTH_OK;
+}
+
+/* Evaluates each repeat alone. Those with the same result as all of them are the evidence. */
+static enum fth_status evaluate_repeats(const struct spectrum_study *study,
+                                        struct fth_spectrum *spectrum, struct fth_error *error)
+{
+    struct fth_spectrum repeats[REPEATS] = {{.samples = 0}};
+    spectrum->is_virtual = is_virtual(spectrum);
+    spectrum->evidence = spectrum->addressing_evidence = spectrum->table_evidence =
+        (struct fth_evidence){.repeats = REPEATS};
+    for (size_t i = 0; i < REPEATS; i++) {
+        struct spectrum_study alone = *study;
+        bool same = true;
+        alone.only = i + 1;
+        FTH_TRY(evaluate(&alone, &repeats[i], error));
+        for (size_t k = 0; k < FTH_PATTERNS; k++)
+            same = same && repeats[i].patterns[k].presence == spectrum->patterns[k].presence;
+        spectrum->evidence.agree += same;
+        spectrum->addressing_evidence.agree += is_virtual(&repeats[i]) == spectrum->is_virtual;
+        spectrum->table_evidence.agree += repeats[i].page_table_bytes == spectrum->page_table_bytes;
+    }
+    FTH_TRY(compare_cycles(repeats, spectrum, error));
+    FTH_TRY(compare_repeats(repeats, FTH_PATTERN_HIT_MISS, FTH_PATTERN_HIT,
+                            spectrum->patterns[FTH_PATTERN_HIT_MISS].cycles.value -
+                                spectrum->patterns[FTH_PATTERN_HIT].cycles.value,
+                            &spectrum->tlb_miss, error));
+    const struct fth_figure *slow = &spectrum->patterns[FTH_PATTERN_SWITCH].cycles;
+    const struct fth_figure *cold = &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles;
+    FTH_TRY(compare_repeats(repeats, FTH_PATTERN_SWITCH, FTH_PATTERN_COLD_MISS,
+                            slow->value - cold->value, &spectrum->table_switch, error));
+    /* The loads differ because of their lines, not because of the repeats: latencies of different
+     * lines differ, and the lines of both patterns are not the same. */
+    spectrum->table_switch.low = slow->low - cold->high;
+    spectrum->table_switch.high = slow->high - cold->low;
+    return FTH_OK;
+}
+
 /* The largest power of two up to MAX_STRIDE, and at least one page, at which `count` pages fit into
  * the memory; 0: there is none. */
 static uint64_t choose_stride(const struct fth_spectrum_plan *plan, uint64_t count)
@@ -360,8 +441,11 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     study.scratch = calloc(many + NEAR_LINES, sizeof *study.scratch);
     enum fth_status status =
         study.scratch ? evaluate(&study, spectrum, error) : fth_no_memory(error, operation, NULL);
+    if (status == FTH_OK)
+        status = evaluate_repeats(&study, spectrum, error);
     for (size_t i = 1; i < study.answers.count; i += 2)
         spectrum->samples += study.answers.items[i].count;
+    spectrum->tlb_miss.samples = spectrum->table_switch.samples = spectrum->samples;
     free(study.scratch);
     fth_answers_fini(&study.answers);
     return status;

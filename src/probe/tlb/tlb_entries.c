@@ -101,7 +101,7 @@ static struct fth_page_walk plan_walk(const struct fth_tlb_search *search, uint6
 {
     const bool is_long = count > FTH_TLB_MANY_LOADS;
     const unsigned wanted = search->passes ? search->passes
-                            : is_long      ? FTH_TLB_FEW_PASSES
+                            : is_long      ? FTH_TLB_FEWEST_PASSES
                                            : FTH_TLB_PASSES;
     return (struct fth_page_walk){.count = count,
                                   .warm_passes = (is_long ? LONG_WALK_WARM_PASSES : WARM_PASSES) +
@@ -226,7 +226,7 @@ static enum fth_status is_first_page_inner(struct fth_tlb_search *search, bool *
         walks[i].time_first_pass = true;
     }
     FTH_TRY(fth_pages_walk(search->pages, walks, INNER_WALKS, error));
-    struct fth_page_misses all = {0};
+    struct fth_page_misses all = {.passes = 1};
     for (size_t i = 0; i < INNER_WALKS; i++) {
         struct fth_page_misses misses = misses_of(search, &walks[i]);
         all.missed_loads += misses.missed_loads;

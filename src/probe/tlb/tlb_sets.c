@@ -172,8 +172,11 @@ static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_
         FTH_TRY(fth_pages_walk(&study->pages, walks, batch, error));
         enum fth_status status = FTH_OK;
         for (size_t i = 0; i < batch && !all && status == FTH_OK; i++) {
-            const struct fth_tlb_miss_point point = {
-                walks[i].count, fth_tlb_step_count_misses(&walks[i], &study->step).missed_pages};
+            const struct fth_page_misses misses =
+                fth_tlb_step_count_misses(&walks[i], &study->step);
+            const struct fth_tlb_miss_point point = {walks[i].count, misses.missed_pages};
+            sets->curve_evidence.repeats += (double)misses.loads;
+            sets->curve_evidence.agree += (double)(misses.loads - misses.inconsistent_loads);
             if (point.missed && point.pages > study->level->entries)
                 status = keep_series(study, &walks[i], sets, error);
             sets->miss_curve[sets->miss_curve_count++] = point;
@@ -527,6 +530,17 @@ static enum fth_status count_sets(const struct fth_tlb_study *study, struct fth_
 
 /* ---- one level ---- */
 
+/* Converts the evidence from loads to passes. Where a single load does not distinguish hit and
+ * miss, or where misses are counted over all passes, all passes are one repeat. */
+static void count_passes(const struct fth_tlb_study *study, struct fth_evidence *evidence)
+{
+    const double share = evidence->repeats > 0 ? fth_evidence_share(*evidence) : 1;
+    const double passes = !study->periodic || !study->step.per_load ? 1
+                          : study->level->entries > MANY_PAGES      ? FTH_TLB_FEW_PASSES
+                                                                    : PASSES;
+    *evidence = (struct fth_evidence){.repeats = passes, .agree = passes * share};
+}
+
 /* Allocates and measures the miss curve. */
 static enum fth_status measure_curve(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                      struct fth_error *error)
@@ -534,8 +548,10 @@ static enum fth_status measure_curve(struct fth_tlb_study *study, struct fth_tlb
     sets->miss_curve = calloc(FTH_MAX_MISS_POINTS, sizeof *sets->miss_curve);
     if (!sets->miss_curve)
         return fth_no_memory(error, operation, NULL);
-    return study->periodic ? measure_periodic(study, sets, error)
-                           : measure_random(study, sets, error);
+    const enum fth_status status =
+        study->periodic ? measure_periodic(study, sets, error) : measure_random(study, sets, error);
+    count_passes(study, &sets->curve_evidence);
+    return status;
 }
 
 /* If there is another first page from which the pages are more evenly distributed, measures the
@@ -564,6 +580,8 @@ static enum fth_status confirm_curve(struct fth_tlb_study *study, struct fth_tlb
         same = again.miss_curve[i].missed == sets->miss_curve[i].missed;
     if (!same)
         sets->doubt = "a second measurement shows other misses: the measurement is disturbed";
+    sets->curve_evidence.repeats *= 2;
+    sets->curve_evidence.agree += same ? again.curve_evidence.agree : 0;
     fth_tlb_sets_fini(&again);
     return status;
 }

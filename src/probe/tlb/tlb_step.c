@@ -52,13 +52,12 @@ static const double load_variance = 1.2, mean_variance = 0.4;
 
 enum {
     /* Timed passes to measure the false miss rate. Chosen, not derived: three times as many as a
-     * walk has. */
+     * walk has. A walk over more than FTH_TLB_MANY_LOADS loads has enough loads with
+     * FTH_TLB_PASSES. */
     RATE_PASSES = 15,
     /* Minimum number of loads that the rate is divided by. A rate from fewer loads would be too
      * high: the walk over four pages has 60 loads. Chosen. */
     MIN_RATE_LOADS = 64,
-    /* Ways to choose the three missed loads of five that make a position count as missed. */
-    THREE_OF_FIVE = 10,
     /* Pages and loads that may look like misses in any walk. Chosen: data of the launch itself
      * occasionally evicts a page. */
     TOLERATED_PAGES = 1,
@@ -197,7 +196,7 @@ bool fth_tlb_step_missed(const struct fth_page_walk *walk, const struct fth_tlb_
 struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *walk,
                                                  const struct fth_tlb_step *step)
 {
-    struct fth_page_misses misses = {0};
+    struct fth_page_misses misses = {.passes = walk->passes};
     for (uint64_t i = 0; i < walk->count; i++) {
         unsigned passes, times = times_missed(walk, step, i, &passes);
         bool missed = fth_tlb_step_missed(walk, step, i);
@@ -211,17 +210,23 @@ struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *wal
 }
 
 /* The probability that a position counts as missed because of false misses. If single loads are
- * classified, at least three of its five loads must be false misses. */
-static double false_page_rate(const struct fth_tlb_step *step)
+ * classified, more than half of its loads must be false misses: about C(passes, k) * rate^k for the
+ * smallest such number k. */
+static double false_page_rate(const struct fth_tlb_step *step, unsigned passes)
 {
-    const double rate = step->false_miss_rate;
-    return step->per_load ? THREE_OF_FIVE * rate * rate * rate : rate;
+    const unsigned majority = passes / 2 + 1;
+    double rate = 1;
+    if (!step->per_load)
+        return step->false_miss_rate;
+    for (unsigned i = 0; i < majority; i++)
+        rate *= step->false_miss_rate * (passes - i) / (i + 1);
+    return rate;
 }
 
 bool fth_tlb_step_overflows(const struct fth_page_misses *misses, uint64_t count,
                             const struct fth_tlb_step *step)
 {
-    const double expected_pages = (double)count * false_page_rate(step);
+    const double expected_pages = (double)count * false_page_rate(step, misses->passes);
     const double expected_loads = (double)misses->loads * step->false_miss_rate;
     const double max_pages = fmax(TOLERATED_PAGES, fth_max_by_chance(expected_pages));
     const double max_loads = fmax(TOLERATED_LOADS, fth_max_by_chance(expected_loads));
@@ -232,7 +237,8 @@ bool fth_tlb_step_overflows(const struct fth_page_misses *misses, uint64_t count
 enum fth_status fth_tlb_step_learn_rate(struct fth_pages *pages, uint64_t fits,
                                         struct fth_tlb_step *step, struct fth_error *error)
 {
-    struct fth_page_walk walk = {.count = fits, .passes = fth_page_passes(fits, RATE_PASSES)};
+    const unsigned wanted = fits > FTH_TLB_MANY_LOADS ? FTH_TLB_PASSES : RATE_PASSES;
+    struct fth_page_walk walk = {.count = fits, .passes = fth_page_passes(fits, wanted)};
     FTH_TRY(fth_pages_walk(pages, &walk, 1, error));
     const struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, step);
     const double events = fmax((double)misses.missed_loads, min_rate_events);

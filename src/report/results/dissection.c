@@ -70,14 +70,31 @@ static bool was_dissected(const struct fth_gpu *gpu, const char *element)
 /* Writes why attributes are unknown. A reason that repeats the previous one is left out. */
 static void write_reasons(const struct fth_gpu *gpu, const char *element, struct fth_buffer *out)
 {
-    static const char *const names[] = {"sets",           "index",           "policy",
-                                        "home_mask",      "partition_by_sm", "prefetched_part",
-                                        "periodic",       "spectrum_cycles", "join_group_by_sm",
-                                        "slice_masks",    "slices",          "write_miss",
-                                        "write_hit",      "write_evicts",    "partial_write",
-                                        "write_far_copy", "access_variants", "access_priorities",
-                                        "gpc_by_sm",      "tpc_by_sm",       "block_order",
-                                        "block_refill"};
+    static const char *const names[] = {"sets",
+                                        "index",
+                                        "policy",
+                                        "home_mask",
+                                        "partition_by_sm",
+                                        "prefetched_part",
+                                        "periodic",
+                                        "spectrum_cycles",
+                                        "join_group_by_sm",
+                                        "slice_masks",
+                                        "slices",
+                                        "write_miss",
+                                        "write_hit",
+                                        "write_evicts",
+                                        "partial_write",
+                                        "write_far_copy",
+                                        "access_variants",
+                                        "access_priorities",
+                                        "access_keeps",
+                                        "gpc_by_sm",
+                                        "tpc_by_sm",
+                                        "block_order",
+                                        "block_refill",
+                                        "loads_per_scoreboard",
+                                        "sectors_in_flight_per_sm"};
     const char *last = "";
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *reason = fth_gpu_unknown(gpu, element, names[i]);

@@ -295,6 +295,21 @@ static void write_placement(const struct fth_gpu *gpu, struct fth_buffer *out)
     fth_buffer_text(out, order ? "\n" : "");
 }
 
+/* ---- loads in flight ---- */
+
+static void write_flight(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    const double loads = fth_gpu_number(gpu, "device", "loads_per_scoreboard", NAN);
+    const double sectors = fth_gpu_number(gpu, "device", "sectors_in_flight_per_sm", NAN);
+    if (isnan(loads) && isnan(sectors))
+        return;
+    fth_buffer_text(out, "\nIn flight\n");
+    if (!isnan(loads))
+        fth_buffer_format(out, "Loads of a warp with the same scoreboard: at most %.0f\n", loads);
+    if (!isnan(sectors))
+        fth_buffer_format(out, "Sectors of an SM: at most about %.0f\n", sectors);
+}
+
 /* ---- stores ---- */
 
 /* Writes what stores do to L1 and L2, one line per attribute. */
@@ -323,25 +338,32 @@ static void write_stores(const struct fth_gpu *gpu, struct fth_buffer *out)
         fth_buffer_format(out, "%s  %s\n", any ? "" : "\nStores\n", effects[i].text);
         any = true;
     }
+    const double window = fth_gpu_number(gpu, "l1", "store_merge_cycles", NAN);
+    if (!isnan(window))
+        fth_buffer_format(out,
+                          "%s  L1  stores of two warps to a line are merged within %.0f cycles\n",
+                          any ? "" : "\nStores\n", window);
 }
 
 /* ---- loads with hints ---- */
 
-/* Formats what a variant leaves in a cache: "32 B", "64 B, first", "-" (nothing), or "" (the
- * description has no such entry). Normal priorities are not mentioned. */
+/* Formats what a variant leaves in a cache: "32 B", "64 B, first", "-" (nothing), "evicts"
+ * (nothing, not even a line that was there before), or "" (the description has no such entry).
+ * Normal priorities are not mentioned. */
 static const char *format_effect(const struct fth_gpu *gpu, const char *element, const char *name,
                                  char *text, size_t size)
 {
     const struct fth_attribute *names = fth_gpu_attribute(gpu, element, "access_variants");
     const struct fth_attribute *bytes = fth_gpu_attribute(gpu, element, "access_fill_bytes");
     const struct fth_attribute *priorities = fth_gpu_attribute(gpu, element, "access_priorities");
+    const struct fth_attribute *keeps = fth_gpu_attribute(gpu, element, "access_keeps");
     for (size_t i = 0; names && bytes && i < names->count && i < bytes->count; i++) {
         if (strcmp(names->texts[i], name) != 0)
             continue;
         const char *priority =
             priorities && i < priorities->count ? priorities->texts[i] : "normal";
         if (bytes->numbers[i] == 0)
-            return "-";
+            return keeps && i < keeps->count && strcmp(keeps->texts[i], "no") == 0 ? "evicts" : "-";
         fth_format(text, size, "%.0f B%s%s", bytes->numbers[i],
                    strcmp(priority, "normal") == 0 ? "" : ", ",
                    strcmp(priority, "normal") == 0 ? "" : priority);
@@ -350,7 +372,7 @@ static const char *format_effect(const struct fth_gpu *gpu, const char *element,
     return "";
 }
 
-/* Writes what loads with cache operators and hints leave in L1 and L2, one line per variant. */
+/* Writes what accesses with cache operators and hints leave in L1 and L2, one line per variant. */
 static void write_hints(const struct fth_gpu *gpu, struct fth_buffer *out)
 {
     bool any = false;
@@ -377,6 +399,7 @@ void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_optio
     write_candidates(gpu, "l1", options, out);
     write_l2(gpu, options, out);
     write_placement(gpu, out);
+    write_flight(gpu, out);
     write_stores(gpu, out);
     write_hints(gpu, out);
     for (size_t i = 0; i < FTH_COUNT(tlbs); i++)

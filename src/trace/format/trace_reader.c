@@ -105,7 +105,9 @@ static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes
     uint32_t kind = fth_get_varint32(bytes);
     instruction.kind = (enum fth_trace_access_kind)kind;
     instruction.bytes = fth_get_varint32(bytes);
-    instruction.cache_op = fth_get_varint32(bytes);
+    const uint32_t operator_and_hints = fth_get_varint32(bytes);
+    instruction.cache_op = operator_and_hints & ((1u << FTH_TRACE_HINTS_SHIFT) - 1);
+    instruction.hints = operator_and_hints >> FTH_TRACE_HINTS_SHIFT;
     /* An access has 1 to 64 bytes per lane (struct fth_trace_instruction). */
     if (bytes->failed || kind > FTH_TRACE_ATOMIC || instruction.bytes == 0 ||
         instruction.bytes > 64)

@@ -130,9 +130,13 @@ static void put_totals(const struct fth_trace_launch *launch, struct fth_buffer 
 static void put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out)
 {
     const uint32_t facts[] = {
-        instruction->line,     instruction->source_file,    instruction->source_line,
-        instruction->index,    (uint32_t)instruction->kind, instruction->bytes,
-        instruction->cache_op,
+        instruction->line,
+        instruction->source_file,
+        instruction->source_line,
+        instruction->index,
+        (uint32_t)instruction->kind,
+        instruction->bytes,
+        instruction->cache_op | instruction->hints << FTH_TRACE_HINTS_SHIFT,
     };
     for (size_t i = 0; i < FTH_COUNT(facts); i++)
         fth_put_varint(facts[i], out);
@@ -177,6 +181,7 @@ size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
             other->source_file == instruction->source_file &&
             other->source_line == instruction->source_line && other->kind == instruction->kind &&
             other->bytes == instruction->bytes && other->cache_op == instruction->cache_op &&
+            other->hints == instruction->hints &&
             fth_source_equal(other->source, instruction->source))
             return i;
     }

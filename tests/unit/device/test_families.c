@@ -459,12 +459,30 @@ static void requests_that_the_gpu_cannot_execute_are_refused(void **state)
     }
 }
 
+/* The kernel that is compiled ahead for a sweep is the one that the sweep launches. */
+static void the_kernel_of_a_sweep_is_known_before_it_runs(void **state)
+{
+    (void)state;
+    static const char text[] = "sweep copy f32 4096 1x32 vector 16 unroll 2 hinted";
+    const struct fth_sweep_code code = {
+        .kind = FTH_SWEEP_COPY, .vector_bytes = 16, .unroll = 2, .lanes = 32, .hinted = true};
+    struct fth_request request;
+    struct fth_buffer ahead = {0}, launched = {0};
+    assert_int_equal(fth_request_read(text, strlen(text), &request, NULL), FTH_OK);
+    assert_int_equal(fth_family_of(FTH_FAMILY_SWEEP)->request_ptx(&request, &ahead, NULL), FTH_OK);
+    assert_int_equal(fth_kernels_sweep(&code, &launched, NULL), FTH_OK);
+    assert_string_equal(ahead.data, launched.data);
+    fth_buffer_fini(&ahead);
+    fth_buffer_fini(&launched);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_checked),
         cmocka_unit_test(unexpected_characters_are_found),
         cmocka_unit_test(requests_that_the_gpu_cannot_execute_are_refused),
+        cmocka_unit_test(the_kernel_of_a_sweep_is_known_before_it_runs),
     };
     return cmocka_run_group_tests_name("families", tests, NULL, NULL);
 }

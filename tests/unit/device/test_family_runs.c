@@ -525,6 +525,13 @@ static void code_runs_on_the_requested_sm(void **state)
                "launch fetch 4x1: 1000\nwait 3.000296\ndownload 72 from 1000\n");
     assert_int_equal(samples[0], 10);
     assert_int_equal(samples[5], 15);
+    /* The constants stay in the bank, whose address is looked up only once. */
+    run_valid(&runner, "fetch 128 passes 2; time-hops constant 0+64:64x4; sm 2", samples);
+    assert_ptr_equal(strstr(fake.log, "upload 72 to 1000: " FETCH_128 "\nlaunch fetch"), fake.log);
+    fake.log[0] = '\0';
+    run_valid(&runner, "fetch 128 passes 2; time-hops constant 0+64:64x3; sm 2", samples);
+    assert_ptr_equal(strstr(fake.log, "upload 65536 to b000\nupload 68 to 1000: "), fake.log);
+    fake.log[0] = '\0';
     /* Without an SM, one block suffices; without constants, there is no bank. The memory is kept.
      */
     run_valid(&runner, "fetch 64; carveout 50", samples);

@@ -402,6 +402,10 @@ static const char *const texts[] = {
     "evict script 4096x128 seed 7 flush 9 lines 9,77 read 0,1,0 passes 3 pool 50 time 1,0",
     ("hint fill none,ld.ca,ld.L2::128B via cg 1024 offset 128 words 32x16 repeats 8 delay 0; "
      "cold"),
+    "hint fill none,ld.cg,st.wb,cp.async.ca via ca 384 offset 0 words 32x1 repeats 8 delay 9 held",
+    "flight 128 repeats 4; cold",
+    "merge 256 warps 4 lag 12 repeats 5 shared; sm 3",
+    "flight 32 step 8 warps 8 lanes 32 repeats 2 warm; sm 3",
     "hint survive ld.cs via ca 128 first 9 prior 512 targets 64 pressure 2048; carveout 0",
     "operate red.gpu chains 1 rounds 1 threads 64 sms 0; stride 128 per-warp blocks 65536",
     "operate atom.shared.f64 chains 1 rounds 1 threads 64 sms 1; stride 8",
@@ -452,8 +456,7 @@ static void recorded_requests_survive_their_text(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "bench-arith-h200", "bench-caches-h200", "bench-memory-h200",
-        "conformance-h200", "dissect-h200",      "h200",
+        "bench-arith-h200", "bench-caches-h200", "bench-memory-h200", "conformance-h200", "h200",
         "l1-h200"};
     size_t families[FTH_FAMILY_COUNT] = {0};
     for (size_t i = 0; i < FTH_COUNT(names); i++) {

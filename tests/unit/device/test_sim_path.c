@@ -83,7 +83,7 @@ static void the_home_of_a_line_is_near_or_far(void **state)
             steps[i].kind == READ
                 ? fth_sim_l2_read(&l2, steps[i].sm, steps[i].address, steps[i].bytes, 0)
             : steps[i].kind == WRITE
-                ? fth_sim_l2_write(&l2, steps[i].sm, steps[i].address, steps[i].bytes, 0)
+                ? fth_sim_l2_write(&l2, steps[i].sm, steps[i].address, steps[i].bytes, NULL, 0)
                 : fth_sim_l2_atomic(&l2, steps[i].sm, steps[i].address, steps[i].bytes, 0);
         if (latency != steps[i].latency)
             fail_msg("row %zu: %lld", i, (long long)latency);
@@ -164,8 +164,8 @@ static void bandwidth_is_shared_by_the_sms(void **state)
     assert_int_equal(fth_sim_l2_read(&l2, 0, 0, 500, 0), 1000 + 1000);
     assert_int_equal(fth_sim_l2_read(&l2, 0, 4096, 500, 0), 2000 + 81920);
     /* A write takes 2 cycles of the L2. A line that becomes dirty takes 163.84 cycles. */
-    assert_int_equal(fth_sim_l2_write(&l2, 0, 0, 500, 0), 1000 + 163840);
-    assert_int_equal(fth_sim_l2_write(&l2, 0, 0, 500, 0), 1000 + 5000);
+    assert_int_equal(fth_sim_l2_write(&l2, 0, 0, 500, NULL, 0), 1000 + 163840);
+    assert_int_equal(fth_sim_l2_write(&l2, 0, 0, 500, NULL, 0), 1000 + 5000);
     assert_int_equal(fth_sim_l2_read(&l2, 0, 8192, 500, 0), 2000 + 327680);
     /* Each SM has its own share. */
     assert_int_equal(fth_sim_l2_read(&l2, 1, 0, 500, 0), 1000);

@@ -299,8 +299,11 @@ static void kernels_are_announced(void **state)
     (void)state;
     static const struct {
         const char *only;
-        unsigned fetches, streams, clusters;
-    } rows[] = {{NULL, 1, 13, 2}, {"instruction_l15", 1, 0, 0}, {"shared,tlb_l1", 0, 3, 0}};
+        unsigned fetches, streams, cluster_streams, sweeps, clusters;
+    } rows[] = {{NULL, 1, 15, 2, 9, 1},
+                {"instruction_l15", 1, 0, 0, 0, 0},
+                {"shared,tlb_l1", 0, 4, 0, 0, 0},
+                {"memory,cluster_shared", 0, 2, 2, 9, 1}};
     static const struct fth_device_ops ops = {.describe = describe_nothing,
                                               .expect = keep_announced};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -312,7 +315,9 @@ static void kernels_are_announced(void **state)
         assert_int_equal(fth_discover(&device, &options, &gpu, NULL), FTH_UNAVAILABLE);
         assert_int_equal(announced[FTH_FAMILY_FETCH], rows[i].fetches);
         assert_int_equal(announced[FTH_FAMILY_STREAM], rows[i].streams);
-        assert_int_equal(announced_clusters, rows[i].clusters);
+        assert_int_equal(announced_clusters, rows[i].cluster_streams);
+        assert_int_equal(announced[FTH_FAMILY_SWEEP], rows[i].sweeps);
+        assert_int_equal(announced[FTH_FAMILY_CLUSTER], rows[i].clusters);
     }
 }
 

@@ -146,6 +146,9 @@ static const struct {
     {"\"l1\": {\"access_variants\": [\"ld.ca\"], \"access_fill_bytes\": [32], "
      "\"access_priorities\": [\"last\", \"first\"]}",
      "elements.l1.access_priorities: has length 2, but access_variants has length 1"},
+    {"\"l1\": {\"access_variants\": [\"ld.ca\"], \"access_fill_bytes\": [32], "
+     "\"access_keeps\": [\"yes\", \"no\"]}",
+     "elements.l1.access_keeps: has length 2, but access_variants has length 1"},
     {"\"l1\": {\"access_variants\": [\"ld.ca\", \"ld.cg\"], \"access_fill_bytes\": [32, 0], "
      "\"access_priorities\": [\"normal\", \"none\"]}",
      NULL},

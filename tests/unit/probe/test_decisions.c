@@ -93,6 +93,30 @@ static void a_period_has_evidence(void **state)
     assert_true(period.evidence.agree == 0);
 }
 
+/* With many values, the interval of a mean follows from the standard deviation, which gives what
+ * the bootstrap gives for as many values. */
+static void the_mean_of_many_values_has_a_normal_interval(void **state)
+{
+    (void)state;
+    enum { MANY = 2000 };
+    double values[MANY];
+    struct fth_interval normal = {0}, resampled = {0};
+    for (size_t i = 0; i < MANY; i++)
+        values[i] = 100 + (double)(i % 2 * 2); /* standard deviation 1 */
+    assert_int_equal(fth_mean_interval(values, MANY, &normal, NULL), FTH_OK);
+    assert_true(fabs(normal.estimate - (101)) < 1e-9);
+    assert_true(fabs(normal.low - (101 - 1.645 / sqrt(MANY))) < 1e-4);
+    assert_true(fabs(normal.high - (101 + 1.645 / sqrt(MANY))) < 1e-4);
+    assert_int_equal(fth_bootstrap_interval(values, MANY, 0.9, 2000, 1, &resampled, NULL), FTH_OK);
+    assert_true(fabs(normal.low - (resampled.low)) < 0.005);
+    assert_true(fabs(normal.high - (resampled.high)) < 0.005);
+    /* Few values are resampled: the limits are possible means of them. */
+    assert_int_equal(fth_mean_interval(values, 4, &normal, NULL), FTH_OK);
+    assert_true(fmod(2 * normal.low, 1) == 0 && fmod(2 * normal.high, 1) == 0);
+    values[7] = NAN;
+    assert_int_equal(fth_mean_interval(values, MANY, &normal, NULL), FTH_INVALID);
+}
+
 static void a_plateau_has_an_interval_and_a_confidence(void **state)
 {
     (void)state;
@@ -458,8 +482,10 @@ static void misses_beyond_chance_overflow_a_tlb(void **state)
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_tlb_step step = {.per_load = rows[i].per_load,
                                           .false_miss_rate = rows[i].rate};
-        const struct fth_page_misses misses = {
-            .missed_loads = rows[i].loads, .loads = 500, .missed_pages = rows[i].pages};
+        const struct fth_page_misses misses = {.missed_loads = rows[i].loads,
+                                               .loads = 500,
+                                               .missed_pages = rows[i].pages,
+                                               .passes = 5};
         if (fth_tlb_step_overflows(&misses, 100, &step) != rows[i].overflows)
             fail_msg("row %zu", i);
     }
@@ -628,6 +654,7 @@ static void passes_are_limited_by_the_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mean_of_many_values_has_a_normal_interval),
         cmocka_unit_test(chance_explains_five_standard_deviations_and_one),
         cmocka_unit_test(even_counts_have_a_high_p_value),
         cmocka_unit_test(a_majority_is_more_than_half),

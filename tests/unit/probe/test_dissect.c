@@ -325,8 +325,29 @@ static void the_true_policy_needs_the_fewest_bits(void **state)
         assert_int_equal(fth_choices_compare(&observed, bits), FTH_CHOICE_POLICIES);
         for (size_t k = 0; k < FTH_CHOICE_POLICIES; k++)
             assert_true(find_bits(bits, cases[i].policy) <= bits[k].bits);
+        struct fth_evidence evidence;
+        assert_int_equal(fth_choices_resample(&observed, &evidence, NULL), FTH_OK);
+        assert_true(evidence.resampled && fth_evidence_share(evidence) > 0.9);
         fth_choices_fini(&observed);
     }
+}
+
+/* If two policies explain the replacements equally well, about half of the resamples agree. */
+static void a_tie_of_policies_is_uncertain(void **state)
+{
+    (void)state;
+    uint64_t by_arrival[] = {30, 0, 0, 30}, by_way[] = {15, 15, 15, 15};
+    const struct fth_choices tie = {
+        .ways = 4, .by_arrival = by_arrival, .by_way = by_way, .lru_victims = 10, .replaced = 60};
+    const struct fth_choices few = {
+        .ways = 4, .by_arrival = by_arrival, .by_way = by_way, .replaced = 8};
+    struct fth_evidence evidence;
+    by_arrival[0] = by_arrival[3] = 20;
+    by_arrival[1] = by_arrival[2] = 10;
+    assert_int_equal(fth_choices_resample(&tie, &evidence, NULL), FTH_OK);
+    assert_true(fth_evidence_share(evidence) < 0.95);
+    assert_int_equal(fth_choices_resample(&few, &evidence, NULL), FTH_OK);
+    assert_true(evidence.repeats == 0);
 }
 
 /* ---- the L1 of an H200 ---- */
@@ -514,6 +535,7 @@ int main(void)
         cmocka_unit_test(index_functions_have_names),
         cmocka_unit_test(a_series_is_reported_with_its_misses_and_ways),
         cmocka_unit_test(the_true_policy_needs_the_fewest_bits),
+        cmocka_unit_test(a_tie_of_policies_is_uncertain),
         cmocka_unit_test(an_h200_evicts_lines_that_arrived_early),
         cmocka_unit_test(finds_l1_hits_although_lines_were_lost),
         cmocka_unit_test(a_cache_of_one_line_ends_the_search),

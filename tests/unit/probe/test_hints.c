@@ -31,13 +31,15 @@ struct truth {
     bool listed[FTH_VARIANTS];
     unsigned bytes[FTH_VARIANTS];
     const char *priority[FTH_VARIANTS];
+    const char *kept[FTH_VARIANTS]; /* NULL: the description does not have it */
 };
 
 static void write_truth(const struct truth *truth, struct fth_buffer *text)
 {
-    static const char *const lists[] = {"access_variants", "access_fill_bytes",
-                                        "access_priorities"};
-    for (size_t list = 0; list < FTH_COUNT(lists); list++) {
+    static const char *const lists[] = {"access_variants", "access_fill_bytes", "access_priorities",
+                                        "access_keeps"};
+    const size_t count = FTH_COUNT(lists) - (truth->kept[FTH_VARIANT_LD_CA] ? 0 : 1);
+    for (size_t list = 0; list < count; list++) {
         bool any = false;
         fth_buffer_format(text, ", \"%s\": [", lists[list]);
         for (size_t i = 0; i < FTH_VARIANTS; i++) {
@@ -50,7 +52,7 @@ static void write_truth(const struct truth *truth, struct fth_buffer *text)
             else if (list == 1)
                 fth_buffer_format(text, "%u", truth->bytes[i]);
             else
-                fth_buffer_format(text, "\"%s\"", truth->priority[i]);
+                fth_buffer_format(text, "\"%s\"", list == 2 ? truth->priority[i] : truth->kept[i]);
         }
         fth_buffer_text(text, "]");
     }
@@ -125,7 +127,7 @@ static void a_plain_gpu_fills_what_its_description_says(void **state)
         assert_int_equal(l1.bytes[i], passes ? 0 : SECTOR);
     }
     assert_int_equal(l2.undecided, 0);
-    assert_int_equal(l2.count, FTH_VARIANTS - 1);
+    assert_int_equal(l2.count, FTH_VARIANT_LOADS_END - 1);
     for (size_t i = 0; i < l2.count; i++)
         assert_int_equal(l2.bytes[i],
                          strncmp(fth_variant_names[l2.variants[i]], "pre", 3) == 0 ? 0 : L2_FILL);
@@ -147,8 +149,8 @@ static bool is_l2_only(size_t variant)
 static void draw_truths(struct fth_rng *rng, struct truth *l1, struct truth *l2)
 {
     static const char *const priorities[] = {"normal", "first", "last"};
-    *l1 = *l2 = (struct truth){{false}, {0}, {NULL}};
-    for (size_t i = FTH_VARIANT_NONE + 1; i < FTH_VARIANTS; i++) {
+    *l1 = *l2 = (struct truth){{false}, {0}, {NULL}, {NULL}};
+    for (size_t i = FTH_VARIANT_NONE + 1; i < FTH_VARIANT_LOADS_END; i++) {
         const bool plain = i == FTH_VARIANT_LD_CA || i == FTH_VARIANT_LD_CG;
         const bool sized = i >= FTH_VARIANT_LD_L2_64B && i <= FTH_VARIANT_LD_L2_256B;
         const bool policy = is_l2_only(i) && !sized && fth_variant_names[i][0] == 'l';
@@ -166,10 +168,12 @@ static void draw_truths(struct fth_rng *rng, struct truth *l1, struct truth *l2)
     }
 }
 
-static void assert_fills(const struct fth_access_fills *fills, const struct truth *truth)
+static void assert_fills(const struct fth_access_fills *fills, const struct truth *truth,
+                         bool stores)
 {
     size_t listed = 0;
-    for (size_t i = 0; i < FTH_VARIANTS; i++)
+    for (size_t i = stores ? FTH_VARIANT_LOADS_END : 0;
+         i < (stores ? FTH_VARIANTS : FTH_VARIANT_LOADS_END); i++)
         listed += truth->listed[i];
     assert_int_equal(fills->count + fills->undecided, listed);
     for (size_t i = 0; i < fills->count; i++)
@@ -227,14 +231,120 @@ static void random_gpus_are_measured_right(void **state)
         const struct fth_prober prober = open_gpu(&l1, &l2, "9.0", exact ? quiet : noisy);
         const struct fth_access_fills first = find_fills(&prober, &l1_fills);
         assert_true(!exact || first.undecided == 0);
-        assert_fills(&first, &l1);
+        assert_fills(&first, &l1, false);
         assert_priorities(&prober, &first, &l1, true, exact);
         const struct fth_access_fills second = find_fills(&prober, &l2_fills);
         assert_true(!exact || second.undecided == 0);
-        assert_fills(&second, &l2);
+        assert_fills(&second, &l2, false);
         assert_priorities(&prober, &second, &l2, false, exact);
         fth_device_close(prober.device);
     }
+}
+
+/* ---- stores and copies ---- */
+
+static bool is_store(size_t variant)
+{
+    return fth_variant_names[variant][0] == 's';
+}
+
+/* Draws what stores and copies do, and which accesses evict a line from the L1. A load that fills
+ * the L1 leaves the line there. Policies of stores have the fill of st.wb, and the sizes of copies
+ * the priority of cp.async.ca. Only the last variant keeps lines in the L2. */
+static void draw_stores(struct fth_rng *rng, struct truth *l1, struct truth *l2)
+{
+    static const char *const priorities[] = {"normal", "first", "last"};
+    for (size_t i = FTH_VARIANT_LOADS_END; i < FTH_VARIANTS; i++) {
+        const char *name = fth_variant_names[i];
+        const bool l2_only = strstr(name, ".L2::") != NULL, store = is_store(i);
+        l1->listed[i] = !l2_only;
+        l1->bytes[i] = (unsigned)fth_rng_below(rng, store ? 2 : 3) * SECTOR;
+        l1->priority[i] = l1->bytes[i] ? priorities[fth_rng_below(rng, 3)] : "none";
+        l2->listed[i] = true;
+        l2->bytes[i] = store ? (unsigned)fth_rng_below(rng, 2) * SECTOR
+                             : (unsigned)L2_FILL << fth_rng_below(rng, 2);
+        if (store && l2_only)
+            l2->bytes[i] = l2->bytes[FTH_VARIANT_ST_WB];
+        l2->priority[i] = !store && (l2_only || i == FTH_VARIANT_CP_CA)
+                              ? "normal"
+                              : priorities[fth_rng_below(rng, i == FTH_VARIANT_ST_L2_LAST ? 3 : 2)];
+        if (l2->bytes[i] == 0)
+            l2->priority[i] = "none";
+    }
+    for (size_t i = FTH_VARIANT_NONE + 1; i < FTH_VARIANTS; i++) {
+        const bool stays = fth_variant_names[i][0] == 'p' || (!is_store(i) && l1->bytes[i]);
+        l1->kept[i] = stays || fth_rng_below(rng, 2) ? "yes" : "no";
+    }
+}
+
+static void assert_kept(const struct fth_prober *prober, const struct fth_access_fills *fills,
+                        const struct truth *truth)
+{
+    static const char *const words[] = {
+        [FTH_KEPT_UNKNOWN] = "unknown", [FTH_KEPT_YES] = "yes", [FTH_KEPT_NO] = "no"};
+    struct fth_fill_plan plan = l1_fills;
+    struct fth_access_keeps found;
+    struct fth_error error = FTH_NO_ERROR;
+    plan.start_bytes = 24 << 20;
+    plan.threshold_cycles = fills->threshold_cycles;
+    if (fth_probe_access_keeps(prober, &plan, fills->variants, fills->count, &found, &error) !=
+        FTH_OK)
+        fail_msg("%s", error.cause);
+    for (size_t i = 0; i < fills->count; i++)
+        if (strcmp(words[found.kept[i]], truth->kept[fills->variants[i]]) != 0)
+            fail_msg("%s keeps a line: %s, but %s was measured",
+                     fth_variant_names[fills->variants[i]], truth->kept[fills->variants[i]],
+                     words[found.kept[i]]);
+    assert_true(fth_confidence(found.evidence) > 0.9);
+}
+
+static void random_stores_are_measured_right(void **state)
+{
+    (void)state;
+    struct fth_rng rng;
+    fth_rng_init(&rng, 11);
+    for (unsigned i = 0; i < 6; i++) {
+        struct truth l1, l2;
+        struct fth_fill_plan plan = l1_fills;
+        draw_truths(&rng, &l1, &l2);
+        draw_stores(&rng, &l1, &l2);
+        const struct fth_prober prober = open_gpu(&l1, &l2, "9.0", quiet);
+        plan.stores = true;
+        const struct fth_access_fills first = find_fills(&prober, &plan);
+        assert_int_equal(first.undecided, 0);
+        assert_fills(&first, &l1, true);
+        assert_priorities(&prober, &first, &l1, true, true);
+        assert_kept(&prober, &first, &l1);
+        const struct fth_access_fills loads = find_fills(&prober, &l1_fills);
+        assert_kept(&prober, &loads, &l1);
+        plan = l2_fills;
+        plan.stores = true;
+        const struct fth_access_fills second = find_fills(&prober, &plan);
+        assert_int_equal(second.undecided, 0);
+        assert_fills(&second, &l2, true);
+        assert_priorities(&prober, &second, &l2, false, true);
+        fth_device_close(prober.device);
+    }
+}
+
+/* A description without lists: stores leave nothing in the L1, and what they write in the L2. */
+static void plain_stores_do_what_the_description_says(void **state)
+{
+    (void)state;
+    const struct fth_prober prober = open_gpu(NULL, NULL, "9.0", quiet);
+    struct fth_fill_plan plan = l1_fills;
+    plan.stores = true;
+    const struct fth_access_fills l1 = find_fills(&prober, &plan);
+    plan = l2_fills;
+    plan.stores = true;
+    const struct fth_access_fills l2 = find_fills(&prober, &plan);
+    assert_int_equal(l1.count, 11);
+    assert_int_equal(l2.count, FTH_VARIANTS - FTH_VARIANT_LOADS_END);
+    for (size_t i = 0; i < l1.count; i++)
+        assert_int_equal(l1.bytes[i], l1.variants[i] == FTH_VARIANT_CP_CA ? SECTOR : 0);
+    for (size_t i = 0; i < l2.count; i++)
+        assert_int_equal(l2.bytes[i], is_store(l2.variants[i]) ? SECTOR : L2_FILL);
+    fth_device_close(prober.device);
 }
 
 /* ---- other L1s ---- */
@@ -294,6 +404,30 @@ static void a_small_random_l1_has_normal_priorities(void **state)
     fth_device_close(prober.device);
 }
 
+/* Where reads of a quarter of the lines evict all lines that were read before, as with a cache that
+ * is 16 times smaller than assumed, lines that are evicted first cannot be told from others. */
+static void priorities_that_cannot_show_are_unknown(void **state)
+{
+    (void)state;
+    const struct fth_prober prober =
+        open_l1("\"size_bytes\": 8192, \"line_bytes\": 128, \"sector_bytes\": 32, \"policy\": "
+                "\"lru\", \"latency_cycles\": 30");
+    const struct fth_priority_plan plan = {.path = FTH_PATH_CA,
+                                           .carveout_percent = 0,
+                                           .line_bytes = LINE,
+                                           .lines = 1024,
+                                           .start_bytes = 32 << 20,
+                                           .threshold_cycles = 60};
+    static const enum fth_variant variants[] = {FTH_VARIANT_LD_CA, FTH_VARIANT_LD_CS};
+    struct fth_access_priorities found;
+    struct fth_error error = FTH_NO_ERROR;
+    assert_int_equal(
+        fth_probe_access_priorities(&prober, &plan, variants, FTH_COUNT(variants), &found, &error),
+        FTH_INCONCLUSIVE);
+    assert_non_null(strstr(error.cause, "a quarter of the lines"));
+    fth_device_close(prober.device);
+}
+
 /* ---- decisions ---- */
 
 static void priorities_follow_from_what_stays(void **state)
@@ -329,7 +463,7 @@ static struct fth_gpu *dissect(const struct fth_prober *prober)
 static void dissect_writes_the_lists(void **state)
 {
     (void)state;
-    struct truth l1 = {{false}, {0}, {NULL}}, l2 = l1;
+    struct truth l1 = {{false}, {0}, {NULL}, {NULL}}, l2 = l1;
     static const struct {
         enum fth_variant variant;
         unsigned l1, l2;
@@ -360,6 +494,8 @@ static void dissect_writes_the_lists(void **state)
         "\n  ld.L1::evict_last          32 B, last     64 B\n",
         "\n  ld.L1::no_allocate         -              64 B, first\n",
         "\n  prefetch.L2                -              -\n",
+        "\n  st.wb                      evicts         32 B\n",
+        "\n  cp.async.L2::128B                         128 B\n",
     };
     for (size_t i = 0; i < FTH_COUNT(lines); i++)
         if (!strstr(text, lines[i]))
@@ -386,8 +522,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plain_gpu_fills_what_its_description_says),
         cmocka_unit_test(random_gpus_are_measured_right),
+        cmocka_unit_test(random_stores_are_measured_right),
+        cmocka_unit_test(plain_stores_do_what_the_description_says),
         cmocka_unit_test(an_l1_without_global_loads_is_inconclusive),
         cmocka_unit_test(a_small_random_l1_has_normal_priorities),
+        cmocka_unit_test(priorities_that_cannot_show_are_unknown),
         cmocka_unit_test(priorities_follow_from_what_stays),
         cmocka_unit_test(dissect_writes_the_lists),
         cmocka_unit_test(an_old_gpu_has_no_hints),

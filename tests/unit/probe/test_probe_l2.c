@@ -5,6 +5,7 @@
 #include "folder.h"
 #include "noise.h"
 #include "probe/l2/probe_l2.h"
+#include "probe/structure/probe_structure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -429,6 +430,24 @@ static void cold_tlbs_add_their_penalties(void **state)
 
 /* ---- l2map.c ---- */
 
+/* A hash spreads the lines of all strides over the sets: the longest chain fits, which says nothing
+ * about the ways. */
+static void chains_that_always_fit_show_no_sets(void **state)
+{
+    (void)state;
+    struct fth_prober prober;
+    struct fth_cache_plan plan;
+    struct fth_structure structure;
+    struct fth_error error = FTH_NO_ERROR;
+    open_gpu(&prober, "\"l2\": {\"size_bytes\": 393216, \"line_bytes\": 128, \"sets\": 512, "
+                      "\"ways\": 6, \"index\": \"xor\", \"policy\": \"lru\", "
+                      "\"latency_cycles\": 290}, \"memory\": {\"latency_cycles\": 680}");
+    assert_int_equal(fth_probe_l2_sets(&prober, 393216, &plan, &structure, &error),
+                     FTH_INCONCLUSIVE);
+    assert_non_null(strstr(error.cause, "more than any set has ways"));
+    fth_device_close(prober.device);
+}
+
 static void homes_are_classified_by_three_thresholds(void **state)
 {
     (void)state;
@@ -573,6 +592,7 @@ int main(void)
         cmocka_unit_test(repeated_measurements_write_other_lines),
         cmocka_unit_test(measures_the_size_that_the_driver_does_not_report),
         cmocka_unit_test(cold_tlbs_add_their_penalties),
+        cmocka_unit_test(chains_that_always_fit_show_no_sets),
         cmocka_unit_test(homes_are_classified_by_three_thresholds),
         cmocka_unit_test(disturbed_loads_leave_the_home_unknown),
         cmocka_unit_test(relation_of_homes_follows_from_their_differences),

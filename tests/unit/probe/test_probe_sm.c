@@ -276,6 +276,33 @@ static void finds_lines_and_sectors(void **state)
         }
 }
 
+/* Hits that take ten times as long look like misses here. There are so few of them that the filling
+ * pass can have none, or fewer than the walk that follows. */
+static void slow_hits_are_no_lines(void **state)
+{
+    (void)state;
+    unsigned right = 0;
+    enum { SEEDS = 300 };
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct cache cache = {
+            .size_bytes = 16 << 10, .line_bytes = 128, .sector_bytes = 32, .outlier_rate = 0.001};
+        struct fth_device device = device_of(&cache, seed);
+        const struct fth_prober prober = {.device = &device, .sms = 8};
+        const struct fth_line_plan line = {.path = FTH_PATH_CA,
+                                           .size_bytes = cache.size_bytes,
+                                           .threshold_cycles = 100,
+                                           .miss_low_cycles = MISS - 8,
+                                           .miss_high_cycles = 11 * HIT};
+        struct fth_length whole;
+        const enum fth_status status = fth_probe_line_bytes(&prober, &line, 32, &whole, NULL);
+        if (status == FTH_OK && whole.bytes != 128)
+            fail_msg("seed %llu: %llu bytes", (unsigned long long)seed,
+                     (unsigned long long)whole.bytes);
+        right += status == FTH_OK;
+    }
+    assert_true(10 * right >= 9 * SEEDS);
+}
+
 /* ---- sharing ---- */
 
 static void finds_sharing(void **state)
@@ -636,6 +663,7 @@ int main(void)
         cmocka_unit_test(capacity_of_a_busy_gpu_is_right_or_uncertain),
         cmocka_unit_test(reports_caches_smaller_than_the_smallest_footprint),
         cmocka_unit_test(finds_lines_and_sectors),
+        cmocka_unit_test(slow_hits_are_no_lines),
         cmocka_unit_test(finds_sharing),
         cmocka_unit_test(counts_instances),
         cmocka_unit_test(warps_that_are_unevenly_spaced_are_doubted),

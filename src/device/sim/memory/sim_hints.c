@@ -18,6 +18,7 @@ static void read_effects(const struct fth_gpu *gpu, const char *element,
     const struct fth_attribute *names = fth_gpu_attribute(gpu, element, "access_variants");
     const struct fth_attribute *bytes = fth_gpu_attribute(gpu, element, "access_fill_bytes");
     const struct fth_attribute *priorities = fth_gpu_attribute(gpu, element, "access_priorities");
+    const struct fth_attribute *keeps = fth_gpu_attribute(gpu, element, "access_keeps");
     for (size_t i = 0; names && bytes && i < names->count && i < bytes->count; i++) {
         enum fth_variant variant;
         if (!fth_variant_find(names->texts[i], strlen(names->texts[i]), &variant))
@@ -26,6 +27,8 @@ static void read_effects(const struct fth_gpu *gpu, const char *element,
             (struct fth_sim_effect){.known = true, .fill_bytes = (uint64_t)bytes->numbers[i]};
         if (priorities && i < priorities->count)
             effects[variant].priority = priority_of(priorities->texts[i]);
+        effects[variant].keeps = keeps && i < keeps->count && strcmp(keeps->texts[i], "yes") == 0;
+        effects[variant].evicts = keeps && i < keeps->count && strcmp(keeps->texts[i], "no") == 0;
     }
 }
 
@@ -36,70 +39,57 @@ void fth_sim_hints_init(struct fth_sim_hints *hints, const struct fth_gpu *gpu)
     read_effects(gpu, "l2", hints->l2);
 }
 
-/* Returns the variant of a load by its cache operator or its priority in L1, or that of a prefetch.
- */
-static enum fth_variant base_variant(const struct fth_ptx_access *access)
+bool fth_sim_hints_store(const struct fth_sim_hints *hints)
 {
-    static const enum fth_variant priorities[] = {
-        [FTH_PRIORITY_NORMAL] = FTH_VARIANT_LD_L1_NORMAL,
-        [FTH_PRIORITY_UNCHANGED] = FTH_VARIANT_LD_L1_UNCHANGED,
-        [FTH_PRIORITY_FIRST] = FTH_VARIANT_LD_L1_FIRST,
-        [FTH_PRIORITY_LAST] = FTH_VARIANT_LD_L1_LAST,
-        [FTH_PRIORITY_NO_ALLOCATE] = FTH_VARIANT_LD_L1_NO_ALLOCATE,
-    };
+    bool stores = false;
+    for (enum fth_variant i = FTH_VARIANT_LOADS_END; i < FTH_VARIANTS; i++)
+        stores = stores || (hints->l1[i].known && (hints->l1[i].fill_bytes || hints->l1[i].keeps));
+    return stores;
+}
+
+/* Returns the variants of an access. */
+static struct fth_ptx_variants find_variants(const struct fth_ptx_access *access)
+{
     const struct fth_ptx_hints *hints = &access->hints;
-    if (hints->prefetch)
-        return hints->prefetch == 1               ? FTH_VARIANT_PREFETCH_L1
-               : hints->l2 == FTH_PRIORITY_LAST   ? FTH_VARIANT_PREFETCH_L2_LAST
-               : hints->l2 == FTH_PRIORITY_NORMAL ? FTH_VARIANT_PREFETCH_L2_NORMAL
-                                                  : FTH_VARIANT_PREFETCH_L2;
-    if (hints->l1 != FTH_PRIORITY_NONE)
-        return priorities[hints->l1];
-    switch (access->cache_op) {
-    case FTH_CACHE_CG: return FTH_VARIANT_LD_CG;
-    case FTH_CACHE_CS: return FTH_VARIANT_LD_CS;
-    case FTH_CACHE_LU: return FTH_VARIANT_LD_LU;
-    case FTH_CACHE_CV: return FTH_VARIANT_LD_CV;
-    case FTH_CACHE_VOLATILE: return FTH_VARIANT_LD_VOLATILE;
-    case FTH_CACHE_NC: return FTH_VARIANT_LD_NC;
-    default: return hints->strong ? FTH_VARIANT_LD_RELAXED : FTH_VARIANT_LD_CA;
-    }
+    if (!hints->prefetch)
+        return fth_ptx_variants_of(access->kind, access->cache_op, fth_ptx_pack_hints(access));
+    const enum fth_variant base = hints->prefetch == 1             ? FTH_VARIANT_PREFETCH_L1
+                                  : hints->l2 == FTH_PRIORITY_LAST ? FTH_VARIANT_PREFETCH_L2_LAST
+                                  : hints->l2 == FTH_PRIORITY_NORMAL
+                                      ? FTH_VARIANT_PREFETCH_L2_NORMAL
+                                      : FTH_VARIANT_PREFETCH_L2;
+    return (struct fth_ptx_variants){.base = base, .other = base};
+}
+
+/* Returns the effect of a variant or, if the description does not have it, of another one. */
+static struct fth_sim_effect choose(const struct fth_sim_effect *effects, enum fth_variant variant,
+                                    enum fth_variant other)
+{
+    return effects[variant].known ? effects[variant] : effects[other];
 }
 
 struct fth_sim_effect fth_sim_l1_effect(const struct fth_sim_hints *hints,
                                         const struct fth_ptx_access *access)
 {
-    return hints->l1[base_variant(access)];
+    const struct fth_ptx_variants variants = find_variants(access);
+    return choose(hints->l1, variants.base, variants.other);
 }
 
 struct fth_sim_effect fth_sim_l2_effect(const struct fth_sim_hints *hints,
                                         const struct fth_ptx_access *access)
 {
-    static const enum fth_variant policies[] = {
-        [FTH_PRIORITY_NORMAL] = FTH_VARIANT_LD_L2_NORMAL,
-        [FTH_PRIORITY_UNCHANGED] = FTH_VARIANT_LD_L2_UNCHANGED,
-        [FTH_PRIORITY_FIRST] = FTH_VARIANT_LD_L2_FIRST,
-        [FTH_PRIORITY_LAST] = FTH_VARIANT_LD_L2_LAST,
-    };
-    const uint32_t prefetched = access->hints.l2_bytes;
-    struct fth_sim_effect effect = hints->l2[base_variant(access)];
-    if (access->hints.prefetch)
-        return effect;
-    const struct fth_sim_effect *sized = prefetched == 64    ? &hints->l2[FTH_VARIANT_LD_L2_64B]
-                                         : prefetched == 128 ? &hints->l2[FTH_VARIANT_LD_L2_128B]
-                                         : prefetched == 256 ? &hints->l2[FTH_VARIANT_LD_L2_256B]
-                                                             : NULL;
-    if (sized && sized->known) {
+    const struct fth_ptx_variants variants = find_variants(access);
+    struct fth_sim_effect effect = choose(hints->l2, variants.base, variants.other);
+    const struct fth_sim_effect sized = choose(hints->l2, variants.size, variants.other_size);
+    const struct fth_sim_effect *chosen = &hints->l2[variants.policy];
+    if (sized.known) {
         effect.known = true;
-        effect.fill_bytes = sized->fill_bytes;
+        effect.fill_bytes = sized.fill_bytes;
     }
-    if (access->hints.l2 != FTH_PRIORITY_NONE && access->hints.l2 <= FTH_PRIORITY_LAST) {
-        const struct fth_sim_effect *chosen = &hints->l2[policies[access->hints.l2]];
-        if (chosen->known) {
-            effect.fill_bytes = effect.known ? effect.fill_bytes : chosen->fill_bytes;
-            effect.priority = chosen->priority;
-            effect.known = true;
-        }
+    if (chosen->known) {
+        effect.fill_bytes = effect.known ? effect.fill_bytes : chosen->fill_bytes;
+        effect.priority = chosen->priority;
+        effect.known = true;
     }
     return effect;
 }

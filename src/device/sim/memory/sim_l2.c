@@ -184,15 +184,23 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
     return fth_sim_l2_hinted_read(l2, sm, address, bytes, &none, time);
 }
 
-/* Writes bytes within one line of the home partition. Returns the bytes that will have to be
- * written to memory. */
-static uint64_t write_line(struct fth_sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes)
+/* Writes bytes within one line of the home partition. `effect` may be NULL. Returns the bytes that
+ * will have to be written to memory. */
+static uint64_t write_line(struct fth_sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes,
+                           const struct fth_sim_effect *effect)
 {
     struct fth_cache_result result;
     struct fth_cache *cache = l2->partitions[home];
-    if (l2->plan->l2_writes.bypasses && fth_cache_probe(cache, address, bytes) != FTH_CACHE_HIT)
+    const bool bypasses =
+        effect && effect->known ? effect->fill_bytes == 0 : l2->plan->l2_writes.bypasses;
+    if (bypasses && fth_cache_probe(cache, address, bytes) != FTH_CACHE_HIT)
         return bytes;
+    /* Without memory for priorities, the lines have none. */
+    const bool prioritized = effect && effect->priority != FTH_CACHE_NORMAL &&
+                             fth_cache_prioritize(cache, effect->priority);
     fth_cache_access(cache, address, bytes, FTH_CACHE_WRITE, &result);
+    if (prioritized)
+        (void)fth_cache_prioritize(cache, FTH_CACHE_NORMAL);
     return (uint64_t)__builtin_popcountll(result.dirtied | result.below) *
            l2->plan->l2.sector_bytes;
 }
@@ -205,7 +213,7 @@ static void drop_copies(struct fth_sim_l2 *l2, uint32_t home, uint64_t address)
 }
 
 int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                         int64_t time)
+                         const struct fth_sim_effect *effect, int64_t time)
 {
     const struct fth_sim_plan *plan = l2->plan;
     uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
@@ -214,7 +222,7 @@ int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, u
     for (uint64_t at = address; at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         uint32_t home = home_of(plan, at);
-        traffic.written += write_line(l2, home, at, stop - at);
+        traffic.written += write_line(l2, home, at, stop - at, effect);
         if (!plan->l2_writes.keeps_copies)
             drop_copies(l2, home, at);
         if (home != plan->near_partitions[sm])
@@ -242,7 +250,7 @@ int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, 
     struct l2_traffic traffic = {0};
     bool hit = fth_sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing);
     traffic.fetched = hit ? 0 : missing;
-    traffic.written = write_line(l2, home, address, bytes);
+    traffic.written = write_line(l2, home, address, bytes, NULL);
     drop_copies(l2, home, address);
     int64_t wait = wait_for_bandwidth(l2, sm, time, 0, bytes, traffic) +
                    fth_sim_slice_extra(&plan->slices, sm, address);

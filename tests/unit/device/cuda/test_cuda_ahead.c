@@ -95,6 +95,7 @@ static void modules_are_taken(void **state)
     struct fth_cuda_ahead *ahead = create();
     for (size_t i = 0; i < FTH_COUNT(texts); i++)
         fth_cuda_ahead_add(ahead, texts[i], strlen(texts[i]));
+    fth_cuda_ahead_add(ahead, "three", 5); /* is in the list already */
     wait_for(FTH_COUNT(texts));
     for (size_t i = 0; i < FTH_COUNT(texts); i++) {
         char *cubin = fth_cuda_ahead_take(ahead, texts[i], strlen(texts[i]));
@@ -141,8 +142,8 @@ static void the_end_frees_what_was_not_taken(void **state)
 {
     (void)state;
     struct fth_cuda_ahead *ahead = create();
-    for (int i = 0; i < 20; i++)
-        fth_cuda_ahead_add(ahead, "text", 4);
+    for (char text[] = "text a"; text[5] < 'u'; text[5]++)
+        fth_cuda_ahead_add(ahead, text, strlen(text));
     fth_cuda_ahead_destroy(ahead);
     assert_true(compilations <= 20);
     assert_int_equal(links, 0);

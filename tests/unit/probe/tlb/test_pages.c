@@ -46,7 +46,8 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
         const struct fth_chase *chase = &requests[i].chase;
         fth_buffer_format(&fake->requests, "%s\n", request_text(&requests[i]));
         assert_true(requests[i].alone && requests[i].sm == 0);
-        if (chase->steps[0].chain.count > fake->max_count)
+        const struct fth_chain *chain = &chase->steps[0].chain;
+        if (chain->start_bytes / chain->stride_bytes + chain->count > fake->max_count)
             return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "too little memory");
         samples[i] = (struct fth_samples){.clock_mhz = 1000,
                                           .cycles = calloc(1000, sizeof *samples[i].cycles)};
@@ -90,11 +91,11 @@ static void chains_are_shortened(void **state)
     expect_requests(&fake, "");
 }
 
-/* Opens a chain of 10 loads, and forgets the request for it. */
+/* Opens a chain of 10 loads: a request loads its last element. Forgets the request. */
 static void open_pages(struct fake *fake, const struct fth_prober *prober, struct fth_pages *pages)
 {
     assert_int_equal(fth_pages_open(prober, STRIDE, 10, pages, NULL), FTH_OK);
-    expect_requests(fake, "time-pass cg 8:4096x10; sm 0; alone\n");
+    expect_requests(fake, "time-pass cg 8+36864:4096x1; sm 0; alone\n");
 }
 
 /* Walks over positions 2 to 6, in three ways. Single loads take 8 cycles more, because each of
