@@ -110,6 +110,9 @@ struct fth_model_row {
     /* Read sectors of the L1s divided by the SMs that have blocks; for a kernel, the sum over its
      * launches. */
     double l1_read_sectors_per_sm;
+    /* Estimated time of a launch, or of all launches of a kernel, in seconds; NAN: the model ran
+     * without time, or the row is that of an instruction. */
+    double seconds;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N

@@ -91,6 +91,20 @@ enum fth_model_global {
     FTH_KEY_FAR_CYCLES,
     FTH_KEY_MEMORY_CYCLES,
     FTH_KEY_MEMORY_BYTES_PER_S,
+    /* Of the model with time (timed/). */
+    FTH_KEY_TIMING,
+    FTH_KEY_CLOCK_HZ,
+    FTH_KEY_ISSUE_CYCLES,
+    FTH_KEY_PORT_CYCLES,
+    FTH_KEY_JOIN_CYCLES,
+    FTH_KEY_JOIN_READS,
+    FTH_KEY_MERGE_CYCLES,
+    FTH_KEY_STORE_MERGE_CYCLES,
+    FTH_KEY_BLOCK_CYCLES,
+    FTH_KEY_REFILL_CYCLES,
+    FTH_KEY_REFILL_PERIOD,
+    FTH_KEY_MEMORY_PERCENT,
+    FTH_KEY_LAUNCH_NS,
     FTH_MODEL_KEYS
 };
 
@@ -102,6 +116,8 @@ struct fth_model_value {
 
 /* Maximum number of carve-outs that are kept from a description; further ones are ignored. */
 enum { FTH_MODEL_MAX_CARVEOUTS = 16 };
+/* Maximum number of sides of an L2 (l2.sides). */
+enum { FTH_MODEL_MAX_SIDES = 8 };
 
 /* What an access of a variant does in the L1. */
 enum fth_l1_rule {

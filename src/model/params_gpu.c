@@ -288,6 +288,10 @@ void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *g
     if (per_sm > 1)
         fth_model_put(params, FTH_KEY_SMS, per_sm * params->values[FTH_KEY_SMS].number,
                       FTH_MODEL_DESCRIPTION);
+    const double clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", (double)NAN);
+    if (!isnan(clock_mhz))
+        fth_model_put(params, FTH_KEY_CLOCK_HZ, clock_mhz * 1e6, FTH_MODEL_DESCRIPTION);
+    take(params, FTH_KEY_STORE_MERGE_CYCLES, gpu, "l1", "store_merge_cycles");
     take(params, FTH_KEY_SCHEDULERS, gpu, "device", "schedulers_per_sm");
     take(params, FTH_KEY_MAX_BLOCKS, gpu, "device", "max_blocks_per_sm");
     take(params, FTH_KEY_REGISTERS, gpu, "device", "max_registers_per_block");

@@ -56,6 +56,7 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     row->l1_fails += from->l1_fails;
     row->l2_fails += from->l2_fails;
     row->l1_read_sectors_per_sm += from->l1_read_sectors_per_sm;
+    row->seconds += from->seconds;
     row->last_launch = from->launch;
     row->l1_bytes = from->l1_bytes;
     row->blocks_at_once = from->blocks_at_once;

@@ -20,9 +20,8 @@
 
 /* ---- creation ---- */
 
-/* If the number of lines is no multiple of the number of sets, the first sets get one more way. */
-static enum fth_status create_cache(const struct fth_shape *shape, uint64_t seed,
-                                    struct fth_cache **cache, struct fth_error *error)
+enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,
+                                       struct fth_cache **cache, struct fth_error *error)
 {
     struct fth_cache_config config = {.line_bytes = shape->line_bytes,
                                       .sector_bytes = shape->sector_bytes,
@@ -66,7 +65,7 @@ static enum fth_status create_units(struct fth_cache_level *level, struct fth_er
         struct fth_unit *unit = &level->units[i];
         unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_set_index(shape, i)];
-        FTH_TRY(create_cache(shape, shape->seed + i, &unit->cache, error));
+        FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, &unit->cache, error));
     }
     return FTH_OK;
 }

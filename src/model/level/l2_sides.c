@@ -14,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What happened behind the near side, in sectors. */
-struct l2_traffic {
-    uint64_t far_hits, dram_reads, dram_writes;
-};
-
 struct side {
     struct fth_l2 *l2;
     struct fth_cache_level *level;
@@ -31,8 +26,9 @@ struct fth_l2 {
     uint64_t side_count, home_mask;
     struct fth_shape shape;
     struct fth_model_counts *counts; /* [instructions + 1] */
-    /* [instructions + 1]; the last one counts evictions, which belong to no instruction */
-    struct l2_traffic *traffic;
+    /* [instructions + 1]; the last one counts evictions, which belong to no instruction. `counts`
+     * of its members are only set by fth_l2_counts(). */
+    struct fth_l2_counts *traffic;
     size_t instructions;
     /* Requests since the last flush or, while recording, since fth_l2_discard_recorded; and how
      * many of these came before the last flush, while recording. */
@@ -105,12 +101,11 @@ void fth_l2_reset_counts(struct fth_l2 *l2)
         fth_cache_level_reset_totals(l2->sides[i].level);
 }
 
-struct fth_l2_counts fth_l2_counts(const struct fth_l2 *l2, size_t instruction)
+const struct fth_l2_counts *fth_l2_counts(struct fth_l2 *l2)
 {
-    return (struct fth_l2_counts){.counts = l2->counts[instruction],
-                                  .far_hits = l2->traffic[instruction].far_hits,
-                                  .dram_reads = l2->traffic[instruction].dram_reads,
-                                  .dram_writes = l2->traffic[instruction].dram_writes};
+    for (size_t i = 0; i <= l2->instructions; i++)
+        l2->traffic[i].counts = l2->counts[i];
+    return l2->traffic;
 }
 
 const struct fth_cache_level_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t side)
@@ -149,7 +144,7 @@ static void read_next_level(struct side *side, const struct fth_port_access *acc
                             uint64_t missing)
 {
     struct fth_l2 *l2 = side->l2;
-    struct l2_traffic *traffic = &l2->traffic[access->request->instruction];
+    struct fth_l2_counts *traffic = &l2->traffic[access->request->instruction];
     const uint64_t home = home_of(l2, access->request->line);
     uint64_t wanted = access->request->missing;
     if (home != side->number && l2->shape.bypass != FTH_BYPASS_ALL) {

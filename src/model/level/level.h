@@ -180,6 +180,12 @@ static inline bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t s
 
 /* ---- cache_level.c ---- */
 
+/* Creates one bank of a cache. If the number of lines is no multiple of the number of sets, the
+ * first sets get one more way. */
+FTH_MUST_USE enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,
+                                                    struct fth_cache **cache,
+                                                    struct fth_error *error);
+
 /* One cache with its banks, ports and MSHRs: the L1 of an SM, or one side of the L2. */
 struct fth_cache_level;
 struct fth_next_level;
@@ -317,9 +323,9 @@ bool fth_l2_flush(struct fth_l2 *l2);
 void fth_l2_set_recording(struct fth_l2 *l2, bool on);
 bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from);
 void fth_l2_discard_recorded(struct fth_l2 *l2);
-/* Counts of an instruction. The index `instructions` (the number passed to fth_l2_create()) stands
- * for write-backs, which belong to no instruction. */
-struct fth_l2_counts fth_l2_counts(const struct fth_l2 *l2, size_t instruction);
+/* Counts of all instructions. The last element, at the index `instructions` (the number passed to
+ * fth_l2_create()), has the write-backs, which belong to no instruction. */
+const struct fth_l2_counts *fth_l2_counts(struct fth_l2 *l2);
 const struct fth_cache_level_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t side);
 void fth_l2_reset_counts(struct fth_l2 *l2);
 

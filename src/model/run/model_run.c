@@ -1,5 +1,5 @@
 /* Runs a trace through the caches of one model. */
-#include "model/run/run.h"
+#include "model/timed/timed.h"
 
 /* ---- a simulation in the thread of the caller; the context is a struct fth_model_state ---- */
 
@@ -31,23 +31,52 @@ static const struct fth_simulation_ops ops = {.begin = begin, .batch = run_batch
 
 /* ---- the run ---- */
 
+/* The model without time. */
+static enum fth_status run_steps(const struct fth_trace *trace,
+                                 const struct fth_model_params *params,
+                                 const struct fth_model_options *options,
+                                 struct fth_model_result **result, struct fth_error *error)
+{
+    struct fth_model_state *state = NULL;
+    FTH_TRY(fth_model_state_create(trace, params, options, &state, error));
+    struct fth_workers *workers = fth_workers_create(state);
+    const struct fth_simulation simulation =
+        workers ? fth_workers_simulation(workers) : (struct fth_simulation){&ops, state};
+    enum fth_status status = fth_simulate_trace(&simulation, trace, params, options, error);
+    if (status == FTH_OK)
+        status = fth_model_rows_take(&state->rows, state->curves, result, error);
+    fth_workers_destroy(workers);
+    fth_model_state_destroy(state);
+    return status;
+}
+
+/* The model with time. */
+static enum fth_status run_timed(const struct fth_trace *trace,
+                                 const struct fth_model_params *params,
+                                 const struct fth_model_options *options,
+                                 struct fth_model_result **result, struct fth_error *error)
+{
+    struct fth_model_rows rows = {0};
+    enum fth_status status = fth_model_rows_init(&rows, trace, error);
+    if (status == FTH_OK)
+        status = fth_timed_run(trace, params, options, &rows, error);
+    if (status == FTH_OK)
+        status = fth_model_rows_take(&rows, NULL, result, error);
+    fth_model_rows_fini(&rows);
+    return status;
+}
+
 enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
                               const struct fth_model_options *options,
                               struct fth_model_result **result, struct fth_error *error)
 {
     struct fth_model_options known;
-    struct fth_model_state *state = NULL;
+    bool timed = false;
     *result = NULL;
     FTH_TRY(fth_options_read("fth_model_options", options, &known, sizeof known, error));
-    FTH_TRY(fth_model_state_create(trace, params, &known, &state, error));
-    struct fth_workers *workers = fth_workers_create(state);
-    const struct fth_simulation simulation =
-        workers ? fth_workers_simulation(workers) : (struct fth_simulation){&ops, state};
-    enum fth_status status = fth_simulate_trace(&simulation, trace, params, &known, error);
-    if (status == FTH_OK)
-        status = fth_model_rows_take(&state->rows, state->curves, result, error);
+    FTH_TRY(fth_timing_choose(params, &timed, error));
+    const enum fth_status status =
+        (timed ? run_timed : run_steps)(trace, params, &known, result, error);
     fth_log_progress(known.log, "model caches", 1);
-    fth_workers_destroy(workers);
-    fth_model_state_destroy(state);
     return status;
 }

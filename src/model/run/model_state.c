@@ -3,6 +3,7 @@
  * unless l2.cold is set. */
 #include "model/run/run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,11 +100,21 @@ enum fth_status fth_model_state_add_rows(struct fth_model_state *state, size_t l
                                          const uint64_t *warps, const struct fth_l1s *l1s,
                                          struct fth_error *error)
 {
+    struct fth_l2 *l2 = state->feeds[FTH_L2_FORWARDED].l2, *bypassed = state->feeds[FTH_L2_ALL].l2;
+    const struct fth_cache_level_totals *l2_totals[FTH_MODEL_MAX_SIDES];
+    for (uint64_t side = 0; side < state->setting.sides; side++)
+        l2_totals[side] = fth_l2_totals(l2, side);
     const struct fth_launch_counts counts = {.setting = &state->setting,
                                              .warps = warps,
-                                             .l1s = l1s,
-                                             .l2 = state->feeds[FTH_L2_FORWARDED].l2,
-                                             .bypassed = state->feeds[FTH_L2_ALL].l2};
+                                             .l1 = l1s->counts,
+                                             .l1_arrays = l1s->count_arrays,
+                                             .l1_totals = l1s->totals,
+                                             .l1_total_count = (size_t)l1s->sms,
+                                             .l2 = fth_l2_counts(l2),
+                                             .bypassed = bypassed ? fth_l2_counts(bypassed) : NULL,
+                                             .l2_totals = l2_totals,
+                                             .l2_total_count = (size_t)state->setting.sides,
+                                             .seconds = (double)NAN};
     return fth_model_rows_add(&state->rows, launch, &counts, error);
 }
 

@@ -2,6 +2,7 @@
  * and instruction. */
 #include "model/run/run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ static struct fth_model_row *find_kernel(struct fth_model_rows *rows, const char
         kernel[i] = (struct fth_model_row){
             .kernel = name,
             .launch = SIZE_MAX,
-            .instruction = i ? fth_trace_instruction_at(rows->trace, i - 1) : NULL};
+            .instruction = i ? fth_trace_instruction_at(rows->trace, i - 1) : NULL,
+            .seconds = i ? (double)NAN : 0};
     rows->names[rows->kernel_count++] = name;
     return kernel;
 }
@@ -62,19 +64,17 @@ static struct fth_model_row *find_kernel(struct fth_model_rows *rows, const char
 static void add_instruction(const struct fth_launch_counts *counts, size_t i,
                             struct fth_model_row *row)
 {
-    const struct fth_l2_counts l2 = fth_l2_counts(counts->l2, i);
+    const struct fth_l2_counts *l2 = &counts->l2[i];
     for (int kind = 0; kind < 3; kind++)
         row->warps[kind] += counts->warps[3 * i + (size_t)kind];
-    for (size_t t = 0; t < counts->l1s->count_arrays; t++)
-        fth_counts_add(&row->l1, &counts->l1s->counts[t][i]);
-    fth_counts_add(&row->l2, &l2.counts);
-    row->far_hits += l2.far_hits;
-    row->dram_reads += l2.dram_reads;
-    row->dram_writes += l2.dram_writes;
-    if (counts->bypassed) {
-        const struct fth_l2_counts bypassed = fth_l2_counts(counts->bypassed, i);
-        fth_counts_add(&row->bypassed, &bypassed.counts);
-    }
+    for (size_t t = 0; t < counts->l1_arrays; t++)
+        fth_counts_add(&row->l1, &counts->l1[t][i]);
+    fth_counts_add(&row->l2, &l2->counts);
+    row->far_hits += l2->far_hits;
+    row->dram_reads += l2->dram_reads;
+    row->dram_writes += l2->dram_writes;
+    if (counts->bypassed)
+        fth_counts_add(&row->bypassed, &counts->bypassed[i].counts);
 }
 
 /* Adds the steps, fails and profiles of all L1s and L2 sides to a row. Steps are the maximum over
@@ -82,23 +82,23 @@ static void add_instruction(const struct fth_launch_counts *counts, size_t i,
 static bool add_totals(const struct fth_launch_counts *counts, struct fth_model_row *row)
 {
     bool ok = true;
-    for (uint64_t sm = 0; sm < counts->l1s->sms; sm++) {
-        const struct fth_cache_level_totals *totals = counts->l1s->totals[sm];
+    for (size_t i = 0; i < counts->l1_total_count; i++) {
+        const struct fth_cache_level_totals *totals = counts->l1_totals[i];
         if (!totals)
             continue;
         row->l1_steps = totals->steps > row->l1_steps ? totals->steps : row->l1_steps;
         row->l1_fails += totals->fails;
-        for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
             ok = ok &&
-                 fth_profile_add(&row->l1_profile[i], totals->profile[i], totals->profile_size);
+                 fth_profile_add(&row->l1_profile[k], totals->profile[k], totals->profile_size);
     }
-    for (uint64_t side = 0; side < counts->setting->sides; side++) {
-        const struct fth_cache_level_totals *totals = fth_l2_totals(counts->l2, side);
+    for (size_t i = 0; i < counts->l2_total_count; i++) {
+        const struct fth_cache_level_totals *totals = counts->l2_totals[i];
         row->l2_steps = totals->steps > row->l2_steps ? totals->steps : row->l2_steps;
         row->l2_fails += totals->fails;
-        for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
             ok = ok &&
-                 fth_profile_add(&row->l2_profile[i], totals->profile[i], totals->profile_size);
+                 fth_profile_add(&row->l2_profile[k], totals->profile[k], totals->profile_size);
     }
     return ok;
 }
@@ -118,7 +118,8 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
                                   .launch = launch,
                                   .launches = 1,
                                   .l1_bytes = counts->setting->l1_bytes,
-                                  .blocks_at_once = counts->setting->blocks_at_once};
+                                  .blocks_at_once = counts->setting->blocks_at_once,
+                                  .seconds = counts->seconds};
     struct fth_model_row *kernel = find_kernel(rows, row->kernel);
     if (!kernel)
         return fth_no_memory(error, "model caches", NULL);
@@ -126,7 +127,7 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
         add_instruction(counts, i, row);
         add_instruction(counts, i, &kernel[i + 1]);
     }
-    row->dram_writes += fth_l2_counts(counts->l2, rows->instructions).dram_writes;
+    row->dram_writes += counts->l2[rows->instructions].dram_writes;
     row->l1_read_sectors_per_sm =
         (double)row->l1.sectors[FTH_TRACE_READ] /
         used_sms(fth_trace_launch_at(rows->trace, launch), counts->setting);

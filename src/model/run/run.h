@@ -60,6 +60,11 @@ FTH_MUST_USE enum fth_status fth_simulate_trace(const struct fth_simulation *sim
                                                 const struct fth_model_params *params,
                                                 const struct fth_model_options *options,
                                                 struct fth_error *error);
+/* Whether the launch is one of this kernel; NULL: of any kernel. */
+bool fth_launch_is_selected(const struct fth_trace *trace, size_t launch, const char *kernel);
+/* Adds the launch to the context of an error. */
+void fth_launch_error_context(const struct fth_trace *trace, size_t launch,
+                              struct fth_error *error);
 /* Empties a batch, or frees it. */
 void fth_issue_batch_clear(struct fth_issue_batch *batch);
 void fth_issue_batch_fini(struct fth_issue_batch *batch);
@@ -180,8 +185,15 @@ struct fth_model_rows {
 struct fth_launch_counts {
     const struct fth_setting *setting;
     const uint64_t *warps;              /* as in struct fth_simulation_ops */
-    const struct fth_l1s *l1s;          /* of this model, or of another one with the same L1s */
-    const struct fth_l2 *l2, *bypassed; /* bypassed: with the L1s off; may be NULL */
+    struct fth_model_counts *const *l1; /* [l1_arrays][instructions + 1] to be added */
+    size_t l1_arrays;
+    const struct fth_cache_level_totals *const *l1_totals; /* [l1_total_count]; NULL: unused L1 */
+    size_t l1_total_count;
+    const struct fth_l2_counts *l2;       /* [instructions + 1]; the last one: write-backs */
+    const struct fth_l2_counts *bypassed; /* the same with the L1s off; may be NULL */
+    const struct fth_cache_level_totals *const *l2_totals; /* [l2_total_count] */
+    size_t l2_total_count;
+    double seconds; /* NAN: unknown */
 };
 
 FTH_MUST_USE enum fth_status fth_model_rows_init(struct fth_model_rows *rows,

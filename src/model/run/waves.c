@@ -276,30 +276,32 @@ static enum fth_status run_launch(struct wave_reader *reader, struct fth_error *
                                                          reader->launch, reader->warps, error);
 }
 
-/* Whether the launch is to be read. */
-static bool is_selected(const struct wave_reader *reader, size_t launch)
+bool fth_launch_is_selected(const struct fth_trace *trace, size_t launch, const char *kernel)
 {
-    return !reader->kernel ||
-           strcmp(reader->kernel, fth_trace_launch_at(reader->trace, launch)->kernel) == 0;
+    return !kernel || strcmp(kernel, fth_trace_launch_at(trace, launch)->kernel) == 0;
+}
+
+void fth_launch_error_context(const struct fth_trace *trace, size_t launch, struct fth_error *error)
+{
+    char name[FTH_NAME_BYTES];
+    fth_demangle(fth_trace_launch_at(trace, launch)->kernel, FTH_NAME_SHORT, name, sizeof name);
+    fth_error_context(error, "launch %zu, %s", launch + 1, name);
 }
 
 static enum fth_status run_launches(struct wave_reader *reader, struct fth_error *error)
 {
     const size_t count = fth_trace_launch_count(reader->trace);
     for (size_t i = 0; i < count; i++)
-        reader->total +=
-            is_selected(reader, i) ? fth_trace_launch_at(reader->trace, i)->accesses : 0;
+        reader->total += fth_launch_is_selected(reader->trace, i, reader->kernel)
+                             ? fth_trace_launch_at(reader->trace, i)->accesses
+                             : 0;
     for (size_t i = 0; i < count && !reader->enough; i++) {
-        if (!is_selected(reader, i))
+        if (!fth_launch_is_selected(reader->trace, i, reader->kernel))
             continue;
         reader->launch = i;
         const enum fth_status status = run_launch(reader, error);
-        if (status != FTH_OK && status != FTH_INTERRUPTED) {
-            char name[FTH_NAME_BYTES];
-            fth_demangle(fth_trace_launch_at(reader->trace, i)->kernel, FTH_NAME_SHORT, name,
-                         sizeof name);
-            fth_error_context(error, "launch %zu, %s", i + 1, name);
-        }
+        if (status != FTH_OK && status != FTH_INTERRUPTED)
+            fth_launch_error_context(reader->trace, i, error);
         if (status != FTH_OK)
             return status;
     }

@@ -461,6 +461,7 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     write_number(json, "access_cycles", round_to_tenth(fth_model_access_cycles(row, params)));
     if (!row->instruction) {
         write_floor(json, row, params);
+        write_number(json, "time_us", isnan(row->seconds) ? row->seconds : row->seconds * 1e6);
         write_number(json, "l1_bytes", (double)row->l1_bytes);
         write_number(json, "blocks_per_sm", (double)row->blocks_at_once);
         write_number(json, "l1_steps", (double)row->l1_steps);

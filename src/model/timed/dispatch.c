@@ -1,0 +1,182 @@
+/* Which block starts on which SM, and when.
+ *
+ * The blocks of the first wave start one after the other on the SMs that place.c gives. After that,
+ * a slot that has become free takes the next block of the grid. On an H200 (docs/methods/
+ * placement.md), a GPC offers its free slots at regular intervals, and the GPCs take turns; in a
+ * turn, each TPC of the GPC receives at most one block and the GPC at most BLOCKS_PER_TURN. */
+#include "model/timed/timed.h"
+
+#include <stdlib.h>
+
+/* Blocks that a GPC receives in one turn: observed on an H200. */
+enum { BLOCKS_PER_TURN = 3 };
+
+/* Free slots of one GPC, in the order in which they became free. */
+struct gpc {
+    uint32_t first, last; /* UINT32_MAX: none */
+};
+
+struct fth_dispatch {
+    const struct fth_timing *timing;
+    uint32_t slots;
+    uint32_t *sms;      /* [slots] */
+    uint32_t *next;     /* [slots] next free slot of the same GPC */
+    uint16_t *gpcs;     /* [sms] */
+    uint16_t *tpcs;     /* [sms] */
+    uint64_t *served;   /* [tpcs] turn in which the TPC last received a block */
+    struct gpc *queues; /* [gpc_count] */
+    uint32_t gpc_count;
+    uint32_t gpc; /* whose turn it is */
+    uint32_t blocks_in_turn;
+    uint64_t turn;
+    size_t offered;
+};
+
+/* Reads GPC and TPC of the SMs. Without them, all SMs are in one GPC, and each is a TPC. */
+static void read_map(struct fth_dispatch *dispatch, const struct fth_model_params *params,
+                     uint64_t sms)
+{
+    const struct fth_sm_map *map = &params->sm_map;
+    for (uint64_t sm = 0; sm < sms; sm++) {
+        dispatch->gpcs[sm] = map->sms ? map->gpc[sm % map->sms] : 0;
+        dispatch->tpcs[sm] = (uint16_t)(map->sms ? map->tpc[sm % map->sms] : sm % UINT16_MAX);
+        if (dispatch->gpcs[sm] >= dispatch->gpc_count)
+            dispatch->gpc_count = dispatch->gpcs[sm] + 1u;
+    }
+}
+
+static enum fth_status init(struct fth_dispatch *dispatch, const struct fth_model_params *params,
+                            const struct fth_setting *setting, struct fth_error *error)
+{
+    struct fth_placement *placement = NULL;
+    const uint64_t resident = setting->sms * setting->blocks_at_once;
+    dispatch->slots = (uint32_t)(resident < setting->blocks ? resident : setting->blocks);
+    dispatch->sms = calloc(dispatch->slots, sizeof *dispatch->sms);
+    dispatch->next = calloc(dispatch->slots, sizeof *dispatch->next);
+    dispatch->gpcs = calloc(setting->sms, sizeof *dispatch->gpcs);
+    dispatch->tpcs = calloc(setting->sms, sizeof *dispatch->tpcs);
+    dispatch->served = calloc(UINT16_MAX + 1, sizeof *dispatch->served);
+    if (!dispatch->sms || !dispatch->next || !dispatch->gpcs || !dispatch->tpcs ||
+        !dispatch->served)
+        return fth_no_memory(error, "model caches", NULL);
+    read_map(dispatch, params, setting->sms);
+    dispatch->queues = calloc(dispatch->gpc_count, sizeof *dispatch->queues);
+    if (!dispatch->queues)
+        return fth_no_memory(error, "model caches", NULL);
+    for (uint32_t i = 0; i < dispatch->gpc_count; i++)
+        dispatch->queues[i] = (struct gpc){UINT32_MAX, UINT32_MAX};
+    dispatch->turn = 1;
+    FTH_TRY(fth_placement_create(params, setting, &placement, error));
+    for (uint32_t slot = 0; slot < dispatch->slots; slot++) {
+        uint64_t wave;
+        dispatch->sms[slot] = fth_placement_sm(placement, slot, &wave);
+    }
+    fth_placement_destroy(placement);
+    return FTH_OK;
+}
+
+enum fth_status fth_dispatch_create(const struct fth_model_params *params,
+                                    const struct fth_setting *setting,
+                                    const struct fth_timing *timing, struct fth_dispatch **out,
+                                    struct fth_error *error)
+{
+    struct fth_dispatch *dispatch = calloc(1, sizeof *dispatch);
+    *out = NULL;
+    if (!dispatch)
+        return fth_no_memory(error, "model caches", NULL);
+    dispatch->timing = timing;
+    const enum fth_status status = init(dispatch, params, setting, error);
+    if (status == FTH_OK)
+        *out = dispatch;
+    else
+        fth_dispatch_destroy(dispatch);
+    return status;
+}
+
+void fth_dispatch_destroy(struct fth_dispatch *dispatch)
+{
+    if (!dispatch)
+        return;
+    free(dispatch->sms);
+    free(dispatch->next);
+    free(dispatch->gpcs);
+    free(dispatch->tpcs);
+    free(dispatch->served);
+    free(dispatch->queues);
+    free(dispatch);
+}
+
+uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch)
+{
+    return dispatch->slots;
+}
+
+uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot)
+{
+    return dispatch->sms[slot];
+}
+
+/* The periods of the GPCs are shifted against each other by equal parts. */
+uint64_t fth_dispatch_ready(const struct fth_dispatch *dispatch, uint32_t slot, uint64_t end)
+{
+    const uint64_t period = dispatch->timing->refill_period;
+    const uint64_t earliest = end + dispatch->timing->refill;
+    if (!period)
+        return earliest;
+    const uint64_t gpc = dispatch->gpcs[dispatch->sms[slot]];
+    const uint64_t phase = gpc * period / dispatch->gpc_count;
+    return (earliest + period - phase) / period * period + phase;
+}
+
+void fth_dispatch_offer(struct fth_dispatch *dispatch, uint32_t slot)
+{
+    struct gpc *queue = &dispatch->queues[dispatch->gpcs[dispatch->sms[slot]]];
+    dispatch->next[slot] = UINT32_MAX;
+    if (queue->first == UINT32_MAX)
+        queue->first = slot;
+    else
+        dispatch->next[queue->last] = slot;
+    queue->last = slot;
+    dispatch->offered++;
+}
+
+/* Removes the first slot of a GPC whose TPC has no block of this turn. UINT32_MAX: there is none.
+ */
+static uint32_t take_slot(struct fth_dispatch *dispatch, struct gpc *queue)
+{
+    uint32_t before = UINT32_MAX;
+    for (uint32_t slot = queue->first; slot != UINT32_MAX; slot = dispatch->next[slot]) {
+        const uint16_t tpc = dispatch->tpcs[dispatch->sms[slot]];
+        if (dispatch->served[tpc] == dispatch->turn) {
+            before = slot;
+            continue;
+        }
+        dispatch->served[tpc] = dispatch->turn;
+        if (before == UINT32_MAX)
+            queue->first = dispatch->next[slot];
+        else
+            dispatch->next[before] = dispatch->next[slot];
+        if (queue->last == slot)
+            queue->last = before;
+        return slot;
+    }
+    return UINT32_MAX;
+}
+
+bool fth_dispatch_choose(struct fth_dispatch *dispatch, uint32_t *slot)
+{
+    while (dispatch->offered) {
+        *slot = dispatch->blocks_in_turn < BLOCKS_PER_TURN
+                    ? take_slot(dispatch, &dispatch->queues[dispatch->gpc])
+                    : UINT32_MAX;
+        if (*slot != UINT32_MAX) {
+            dispatch->blocks_in_turn++;
+            dispatch->offered--;
+            return true;
+        }
+        dispatch->gpc = (dispatch->gpc + 1) % dispatch->gpc_count;
+        dispatch->blocks_in_turn = 0;
+        dispatch->turn++;
+    }
+    return false;
+}

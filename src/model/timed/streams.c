@@ -1,0 +1,445 @@
+/* Reads the accesses of a launch from the trace and keeps them per warp until the warp issues them.
+ *
+ * The blocks of a launch are divided into *chunks* of consecutive blocks. A chunk is opened when
+ * its first block starts, and has a cursor of its own, which returns accesses in the order of their
+ * access numbers. It is read on demand: only until the warp that needs its next access has one.
+ * Warps progress at similar speeds, so few accesses are in memory, even if blocks are long.
+ *
+ * The accesses are coalesced when they are read, and stored in *slabs*. A slab is reused after all
+ * of its accesses have been dropped. */
+#include "model/timed/timed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLAB_BYTES = 1 << 20, /* chosen: much larger than an access, small for the host */
+    /* Minimum number of accesses per chunk. The trace is sorted in parts of about this size, and
+     * each chunk decodes all parts that contain one of its blocks. */
+    CHUNK_ACCESSES = 1 << 18,
+    MAX_CHUNK_BLOCKS = 1 << 20, /* limits the memory of a chunk */
+    /* Blocks per access from which on blocks without accesses are left out. Chosen: protects
+     * against a short trace that declares a grid of 2^32 blocks. */
+    SPARSE_BLOCKS_PER_ACCESS = 16,
+    /* Instructions between two accesses if the trace does not say how many there are. Chosen: a
+     * loop that loads, computes an address and a sum. */
+    DEFAULT_GAP = 8
+};
+
+struct fth_slab {
+    struct fth_slab *next; /* in a list of free slabs */
+    size_t used;           /* bytes */
+    size_t accesses;       /* that have not been dropped */
+    bool closed;           /* nothing more will be added */
+    struct fth_slab **free_list;
+    _Alignas(8) char memory[SLAB_BYTES];
+};
+
+struct chunk {
+    struct chunk *next;
+    uint64_t first, count;           /* blocks */
+    uint64_t open;                   /* blocks that have been opened and not closed */
+    uint64_t unopened;               /* blocks that can still be opened */
+    struct fth_trace_cursor *cursor; /* NULL: everything has been read */
+    struct fth_stream *streams;      /* [count][warps_per_block] */
+};
+
+struct fth_streams {
+    const struct fth_trace *trace;
+    size_t launch;
+    const struct fth_pace *pace; /* NULL: unknown */
+    struct fth_setting setting;
+    uint64_t chunk_blocks;
+    struct chunk *chunks; /* open ones, newest first */
+    struct fth_slab *current, *free_slabs;
+    struct fth_line_requests requests; /* of one access */
+    uint64_t *warps;                   /* [instructions][3] */
+    uint64_t loaded;
+    bool sparse;
+    uint64_t *used_blocks; /* in a sparse launch: blocks with accesses, ascending */
+    size_t used_count, used_capacity, used_next;
+};
+
+/* ---- slabs ---- */
+
+static void free_slab(struct fth_slab *slab)
+{
+    slab->next = *slab->free_list;
+    *slab->free_list = slab;
+}
+
+/* Returns memory for an access, or NULL. */
+static struct fth_timed_access *allocate(struct fth_streams *streams, size_t bytes)
+{
+    struct fth_slab *slab = streams->current;
+    bytes = (bytes + 7) / 8 * 8;
+    if (!slab || slab->used + bytes > SLAB_BYTES) {
+        if (slab) {
+            slab->closed = true;
+            if (slab->accesses == 0)
+                free_slab(slab);
+        }
+        slab = streams->free_slabs;
+        if (slab)
+            streams->free_slabs = slab->next;
+        else
+            slab = malloc(sizeof *slab);
+        streams->current = slab;
+        if (!slab)
+            return NULL;
+        slab->used = slab->accesses = 0;
+        slab->closed = false;
+        slab->free_list = &streams->free_slabs;
+    }
+    struct fth_timed_access *access =
+        (struct fth_timed_access *)(void *)(slab->memory + slab->used);
+    slab->used += bytes;
+    slab->accesses++;
+    access->slab = slab;
+    return access;
+}
+
+void fth_streams_drop(struct fth_stream *stream)
+{
+    struct fth_timed_access *access = stream->first;
+    struct fth_slab *slab = access->slab;
+    stream->first = access->next;
+    if (!stream->first)
+        stream->last = NULL;
+    if (--slab->accesses == 0 && slab->closed)
+        free_slab(slab);
+}
+
+/* ---- reading ---- */
+
+/* Whether the request covers all bytes of its sectors. */
+static bool is_whole(const struct fth_shape *shape, const struct fth_line_request *request,
+                     const struct fth_cache_run *runs)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < request->run_count; i++)
+        bytes += runs[request->run + i].bytes;
+    return bytes == (uint64_t)__builtin_popcountll(request->sectors) << shape->sector_shift;
+}
+
+/* Copies the requests of an access, with the runs of those that do not cover their sectors. */
+static void copy_lines(const struct fth_streams *streams, struct fth_timed_access *access)
+{
+    const struct fth_line_requests *requests = &streams->requests;
+    struct fth_cache_run *runs = (struct fth_cache_run *)(void *)(access->lines + requests->count);
+    uint32_t run_count = 0;
+    for (size_t i = 0; i < requests->count; i++) {
+        const struct fth_line_request *request = &requests->items[i];
+        const bool whole = is_whole(&streams->setting.l1, request, requests->runs);
+        access->lines[i] =
+            (struct fth_timed_line){.line = request->line,
+                                    .sectors = (uint32_t)request->sectors,
+                                    .run = run_count,
+                                    .run_count = (uint16_t)(whole ? 0 : request->run_count),
+                                    .flags = request->flags};
+        for (uint32_t k = 0; k < access->lines[i].run_count; k++)
+            runs[run_count++] = requests->runs[request->run + k];
+    }
+    access->line_count = (uint16_t)requests->count;
+}
+
+const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *access)
+{
+    return (const struct fth_cache_run *)(const void *)(access->lines + access->line_count);
+}
+
+/* Sets what the warp does between its last access, of instruction `last`, and this one. */
+static void set_gap(const struct fth_streams *streams, uint32_t last,
+                    struct fth_timed_access *access)
+{
+    const struct fth_pace_step *step =
+        streams->pace ? fth_pace_find(streams->pace, last, access->instruction) : NULL;
+    access->gap = DEFAULT_GAP;
+    access->shared = 0;
+    access->barrier = false;
+    if (!step || !step->count)
+        return;
+    const uint64_t gap = (step->instructions + step->count / 2) / step->count;
+    const uint64_t shared = (step->shared + step->count / 2) / step->count;
+    access->gap = gap < 1 ? 1 : gap < UINT32_MAX / 2 ? (uint32_t)gap : UINT32_MAX / 2;
+    access->shared = shared < UINT16_MAX ? (uint16_t)shared : UINT16_MAX;
+    /* A pair of instructions is separated by the same number of barriers each time, or almost. */
+    access->barrier = step->barriers >= step->count - step->barriers;
+}
+
+static enum fth_status add_access(struct fth_streams *streams, struct chunk *chunk,
+                                  const struct fth_compact_access *from, struct fth_error *error)
+{
+    if (from->warp >= streams->setting.warps_per_block || from->threads == 0)
+        return fth_fail(error, FTH_INVALID, "model caches", NULL,
+                        "the trace has an invalid access: warp %u of block %llu, where blocks "
+                        "have %llu warps",
+                        from->warp, (unsigned long long)from->block,
+                        (unsigned long long)streams->setting.warps_per_block);
+    const struct fth_trace_instruction *instruction =
+        fth_trace_instruction_at(streams->trace, from->instruction);
+    struct fth_line_requests *requests = &streams->requests;
+    fth_line_requests_clear(requests);
+    fth_coalesce(requests, &streams->setting.l1, from, instruction);
+    struct fth_timed_access *access = NULL;
+    if (!requests->failed)
+        access = allocate(streams, sizeof *access + requests->count * sizeof *access->lines +
+                                       requests->run_count * sizeof *requests->runs);
+    if (!access)
+        return fth_no_memory(error, "model caches", NULL);
+    struct fth_stream *stream =
+        &chunk->streams[(from->block - chunk->first) * streams->setting.warps_per_block +
+                        from->warp];
+    access->next = NULL;
+    access->instruction = from->instruction;
+    copy_lines(streams, access);
+    set_gap(streams, stream->instruction, access);
+    stream->instruction = from->instruction;
+    if (stream->last)
+        stream->last->next = access;
+    else
+        stream->first = access;
+    stream->last = access;
+    streams->warps[(size_t)from->instruction * 3 + (size_t)instruction->kind]++;
+    streams->loaded++;
+    return FTH_OK;
+}
+
+/* Reads the next accesses of a chunk. */
+static enum fth_status read_more(struct fth_streams *streams, struct chunk *chunk,
+                                 struct fth_error *error)
+{
+    const struct fth_compact_access *accesses = NULL;
+    size_t count = 0;
+    FTH_TRY(fth_trace_next_compact(chunk->cursor, SIZE_MAX, &accesses, &count, error));
+    for (size_t i = 0; i < count; i++)
+        if (accesses[i].block - chunk->first < chunk->count)
+            FTH_TRY(add_access(streams, chunk, &accesses[i], error));
+    if (count == 0) {
+        fth_trace_cursor_close(chunk->cursor);
+        chunk->cursor = NULL;
+    }
+    return FTH_OK;
+}
+
+/* ---- chunks ---- */
+
+static struct chunk *find_chunk(const struct fth_streams *streams, uint64_t block)
+{
+    struct chunk *chunk = streams->chunks;
+    while (chunk && block - chunk->first >= chunk->count)
+        chunk = chunk->next;
+    return chunk;
+}
+
+static void free_chunk(struct chunk *chunk)
+{
+    fth_trace_cursor_close(chunk->cursor);
+    free(chunk->streams);
+    free(chunk);
+}
+
+/* Frees chunks that are not needed any more. */
+static void free_chunks(struct fth_streams *streams)
+{
+    for (struct chunk **link = &streams->chunks; *link;) {
+        struct chunk *chunk = *link;
+        if (chunk->open || chunk->unopened) {
+            link = &chunk->next;
+            continue;
+        }
+        *link = chunk->next;
+        free_chunk(chunk);
+    }
+}
+
+static enum fth_status open_chunk(struct fth_streams *streams, uint64_t first,
+                                  struct fth_error *error)
+{
+    const uint64_t left = streams->setting.blocks - first;
+    struct chunk *chunk = calloc(1, sizeof *chunk);
+    if (!chunk)
+        return fth_no_memory(error, "model caches", NULL);
+    /* Blocks are opened in ascending order: of older chunks, none will be. */
+    for (struct chunk *older = streams->chunks; older; older = older->next)
+        older->unopened = 0;
+    free_chunks(streams);
+    chunk->next = streams->chunks;
+    streams->chunks = chunk;
+    chunk->first = first;
+    chunk->count = chunk->unopened = left < streams->chunk_blocks ? left : streams->chunk_blocks;
+    const size_t warps = (size_t)(chunk->count * streams->setting.warps_per_block);
+    chunk->streams = calloc(warps, sizeof *chunk->streams);
+    if (!chunk->streams)
+        return fth_no_memory(error, "model caches", NULL);
+    for (size_t i = 0; i < warps; i++)
+        chunk->streams[i].instruction = FTH_PACE_START;
+    return fth_trace_cursor_open(streams->trace, streams->launch, first, first + chunk->count - 1,
+                                 &chunk->cursor, error);
+}
+
+enum fth_status fth_streams_open_block(struct fth_streams *streams, uint64_t block,
+                                       struct fth_stream **warps, struct fth_error *error)
+{
+    struct chunk *chunk = find_chunk(streams, block);
+    if (!chunk) {
+        FTH_TRY(open_chunk(streams, block, error));
+        chunk = streams->chunks;
+    }
+    chunk->unopened = chunk->count - (block - chunk->first) - 1;
+    chunk->open++;
+    *warps = &chunk->streams[(block - chunk->first) * streams->setting.warps_per_block];
+    return FTH_OK;
+}
+
+void fth_streams_close_block(struct fth_streams *streams, uint64_t block)
+{
+    struct chunk *chunk = find_chunk(streams, block);
+    if (chunk && --chunk->open == 0 && !chunk->unopened)
+        free_chunks(streams);
+}
+
+enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
+                                 const struct fth_stream *stream, struct fth_error *error)
+{
+    struct chunk *chunk = find_chunk(streams, block);
+    while (!stream->first && chunk->cursor)
+        FTH_TRY(read_more(streams, chunk, error));
+    return FTH_OK;
+}
+
+/* ---- blocks without accesses ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Lists the blocks that have accesses. */
+static enum fth_status find_used_blocks(struct fth_streams *streams, struct fth_error *error)
+{
+    struct fth_trace_cursor *cursor = NULL;
+    const struct fth_compact_access *accesses = NULL;
+    size_t count = 0;
+    enum fth_status status =
+        fth_trace_cursor_open(streams->trace, streams->launch, 0, UINT64_MAX, &cursor, error);
+    while (status == FTH_OK) {
+        status = fth_trace_next_compact(cursor, SIZE_MAX, &accesses, &count, error);
+        if (status != FTH_OK || count == 0)
+            break;
+        for (size_t i = 0; i < count && status == FTH_OK; i++) {
+            if (streams->used_count &&
+                streams->used_blocks[streams->used_count - 1] == accesses[i].block)
+                continue;
+            if (fth_grow((void **)&streams->used_blocks, streams->used_count,
+                         &streams->used_capacity, sizeof *streams->used_blocks))
+                streams->used_blocks[streams->used_count++] = accesses[i].block;
+            else
+                status = fth_no_memory(error, "model caches", NULL);
+        }
+    }
+    fth_trace_cursor_close(cursor);
+    if (streams->used_blocks)
+        qsort(streams->used_blocks, streams->used_count, sizeof *streams->used_blocks, compare);
+    if (status == FTH_OK && streams->used_count &&
+        streams->used_blocks[streams->used_count - 1] >= streams->setting.blocks)
+        status = fth_fail(error, FTH_INVALID, "model caches", NULL,
+                          "the trace has an access of block %llu, but the grid has %llu blocks",
+                          (unsigned long long)streams->used_blocks[streams->used_count - 1],
+                          (unsigned long long)streams->setting.blocks);
+    return status;
+}
+
+uint64_t fth_streams_next_block(struct fth_streams *streams, uint64_t block)
+{
+    if (!streams->sparse)
+        return block;
+    while (streams->used_next < streams->used_count &&
+           streams->used_blocks[streams->used_next] < block)
+        streams->used_next++;
+    return streams->used_next < streams->used_count ? streams->used_blocks[streams->used_next]
+                                                    : streams->setting.blocks;
+}
+
+/* ---- creation ---- */
+
+static enum fth_status init(struct fth_streams *streams, uint64_t resident_blocks,
+                            struct fth_error *error)
+{
+    const uint64_t accesses = fth_trace_launch_at(streams->trace, streams->launch)->accesses;
+    const uint64_t blocks = streams->setting.blocks;
+    const uint64_t fit = CHUNK_ACCESSES / (accesses / blocks + 1) + 1;
+    streams->chunk_blocks = fit > resident_blocks ? fit : resident_blocks;
+    if (streams->chunk_blocks > MAX_CHUNK_BLOCKS)
+        streams->chunk_blocks = MAX_CHUNK_BLOCKS;
+    streams->warps =
+        calloc(3 * (fth_trace_instruction_count(streams->trace) + 1), sizeof *streams->warps);
+    if (!streams->warps)
+        return fth_no_memory(error, "model caches", NULL);
+    streams->sparse = blocks > resident_blocks && blocks / SPARSE_BLOCKS_PER_ACCESS > accesses;
+    return streams->sparse ? find_used_blocks(streams, error) : FTH_OK;
+}
+
+enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
+                                   const struct fth_setting *setting, uint64_t resident_blocks,
+                                   struct fth_streams **out, struct fth_error *error)
+{
+    struct fth_streams *streams = calloc(1, sizeof *streams);
+    *out = NULL;
+    if (!streams)
+        return fth_no_memory(error, "model caches", NULL);
+    streams->trace = trace;
+    streams->launch = launch;
+    streams->pace = fth_trace_pace(trace, launch);
+    streams->setting = *setting;
+    const enum fth_status status = init(streams, resident_blocks, error);
+    if (status == FTH_OK)
+        *out = streams;
+    else
+        fth_streams_destroy(streams);
+    return status;
+}
+
+/* Slabs that are neither current nor free belong to accesses that were never dropped: after a
+ * failure. They are found through these accesses. */
+static void free_pending(struct fth_streams *streams)
+{
+    for (struct chunk *chunk = streams->chunks; chunk; chunk = chunk->next)
+        for (uint64_t i = 0; chunk->streams && i < chunk->count * streams->setting.warps_per_block;
+             i++)
+            while (chunk->streams[i].first)
+                fth_streams_drop(&chunk->streams[i]);
+}
+
+void fth_streams_destroy(struct fth_streams *streams)
+{
+    if (!streams)
+        return;
+    free_pending(streams);
+    while (streams->chunks) {
+        struct chunk *chunk = streams->chunks;
+        streams->chunks = chunk->next;
+        free_chunk(chunk);
+    }
+    while (streams->free_slabs) {
+        struct fth_slab *slab = streams->free_slabs;
+        streams->free_slabs = slab->next;
+        free(slab);
+    }
+    free(streams->current);
+    fth_line_requests_fini(&streams->requests);
+    free(streams->used_blocks);
+    free(streams->warps);
+    free(streams);
+}
+
+const uint64_t *fth_streams_warps(const struct fth_streams *streams)
+{
+    return streams->warps;
+}
+
+uint64_t fth_streams_loaded(const struct fth_streams *streams)
+{
+    return streams->loaded;
+}

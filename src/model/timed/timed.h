@@ -1,0 +1,323 @@
+/* model/timed/: the model with time. Every access of a warp has a time, and the caches process
+ * accesses in the order of these times. This order decides which reads of several SMs are joined,
+ * which sectors are still in flight when they are read again, and which block is next on an SM.
+ *
+ *   timing.c        costs in ticks, from the parameters
+ *   streams.c       reads the trace: the accesses of each warp of the resident blocks
+ *   event_queue.c   what happens next
+ *   dispatch.c      which block starts where and when
+ *   warps.c         when a warp issues its next access
+ *   timed_cache.c   a cache whose sectors can be in flight
+ *   timed_l1.c      the L1s
+ *   timed_l2.c      joining of reads, the sides of the L2, and memory
+ *   timed_run.c     runs launches and collects their counts
+ *
+ * It is no simulation of every cycle: docs/model.md lists what it leaves out. All times are
+ * integers, so results are the same on all machines. */
+#ifndef FTH_MODEL_TIMED_H
+#define FTH_MODEL_TIMED_H
+
+#include "model/run/run.h"
+
+/* ---- timing.c ---- */
+
+/* Times are in ticks. A tick is a part of a cycle that is short enough for the time that one sector
+ * takes at the full bandwidth of the L2: about 0.01 cycles on an H200. */
+enum { FTH_CYCLE_SHIFT = 12, FTH_TICKS_PER_CYCLE = 1 << FTH_CYCLE_SHIFT };
+
+/* Costs, in ticks unless the comment says otherwise. */
+struct fth_timing {
+    double clock_hz;
+    uint64_t issue;         /* between two instructions of a warp */
+    uint64_t l1_hit;        /* latency of a hit in the L1 */
+    uint64_t l1_line;       /* time that the L1 is busy with a line */
+    uint64_t port;          /* time that the port of an SM to the L2 is busy with a request */
+    uint64_t to_join;       /* from the SM to the unit that joins reads, and back */
+    uint64_t to_l2;         /* from there to the near side of the L2, and back */
+    uint64_t to_far;        /* from the near side to the far side, and back */
+    uint64_t to_memory;     /* from a side to memory and back, together */
+    uint64_t l2_sector;     /* time that a sector occupies one side of the L2 */
+    uint64_t mem_sector;    /* time that a sector occupies memory */
+    uint64_t read_merge;    /* maximum time in which misses of several warps in a line merge */
+    uint64_t store_merge;   /* time in which stores to a line merge */
+    uint32_t join_reads;    /* maximum number of reads that become one request */
+    uint64_t block_gap;     /* between the starts of two blocks of the first wave */
+    uint64_t refill;        /* from the end of a block to the start of the next one in its place */
+    uint64_t refill_period; /* a GPC accepts new blocks once per period */
+    uint64_t launch;        /* time of a launch without blocks */
+};
+
+/* Whether launches with these parameters can be simulated with time. Otherwise *reason, which may
+ * be NULL, gets the reason. */
+bool fth_timing_known(const struct fth_model_params *params, const char **reason);
+/* Decides from the parameter gpu.timing whether to simulate with time. "auto": if it is possible
+ * and no parameter is set that only the model without time has. */
+FTH_MUST_USE enum fth_status fth_timing_choose(const struct fth_model_params *params, bool *timed,
+                                               struct fth_error *error);
+void fth_timing_read(const struct fth_model_params *params, const struct fth_setting *setting,
+                     struct fth_timing *timing);
+
+/* ---- streams.c ---- */
+
+/* The part of an access that touches one line. */
+struct fth_timed_line {
+    uint64_t line;      /* address of its first byte */
+    uint32_t sectors;   /* one bit per sector */
+    uint32_t run;       /* index of its first run in fth_streams_runs() */
+    uint16_t run_count; /* 0: the access covers its sectors completely */
+    uint8_t flags;      /* FTH_LINE_REQUEST_… */
+};
+
+/* An access of a warp. */
+struct fth_timed_access {
+    struct fth_timed_access *next; /* of the same warp; NULL: none is loaded */
+    uint32_t instruction;
+    uint32_t gap;    /* instructions that the warp issues since its last access, this one too */
+    uint16_t shared; /* requests to shared memory among them */
+    uint16_t line_count;
+    bool barrier;                  /* the warp waits at a barrier before the access */
+    struct fth_slab *slab;         /* memory that it belongs to */
+    struct fth_timed_line lines[]; /* [line_count] */
+};
+
+/* The accesses of one warp that are loaded. */
+struct fth_stream {
+    struct fth_timed_access *first, *last; /* both NULL: none */
+    uint32_t instruction; /* of the last access that was loaded; FTH_PACE_START: none */
+};
+
+struct fth_streams;
+
+FTH_MUST_USE enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
+                                                const struct fth_setting *setting,
+                                                uint64_t resident_blocks,
+                                                struct fth_streams **streams,
+                                                struct fth_error *error);
+void fth_streams_destroy(struct fth_streams *streams);
+/* Returns the first block from `block` on that must be run, or the number of blocks of the launch.
+ * Blocks without accesses are left out if most blocks have none. */
+uint64_t fth_streams_next_block(struct fth_streams *streams, uint64_t block);
+/* Gives the streams of all warps of a block. Blocks must be opened in ascending order, each once,
+ * and closed when their last warp has ended. */
+FTH_MUST_USE enum fth_status fth_streams_open_block(struct fth_streams *streams, uint64_t block,
+                                                    struct fth_stream **warps,
+                                                    struct fth_error *error);
+void fth_streams_close_block(struct fth_streams *streams, uint64_t block);
+/* Reads more of the trace if nothing of the stream of a warp is loaded. */
+FTH_MUST_USE enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
+                                              const struct fth_stream *stream,
+                                              struct fth_error *error);
+/* Gives the next access of a warp of an open block; *access is NULL at the end. */
+static inline FTH_MUST_USE enum fth_status fth_streams_peek(struct fth_streams *streams,
+                                                            uint64_t block,
+                                                            const struct fth_stream *stream,
+                                                            const struct fth_timed_access **access,
+                                                            struct fth_error *error)
+{
+    if (!stream->first)
+        FTH_TRY(fth_streams_read(streams, block, stream, error));
+    *access = stream->first;
+    return FTH_OK;
+}
+/* Removes the first access of a stream. It is no longer valid afterwards. */
+void fth_streams_drop(struct fth_stream *stream);
+/* The runs of an access that is not yet dropped. */
+const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *access);
+/* Accesses of warps so far: [instructions][3], by kind; and their sum. */
+const uint64_t *fth_streams_warps(const struct fth_streams *streams);
+uint64_t fth_streams_loaded(const struct fth_streams *streams);
+
+/* ---- event_queue.c ---- */
+
+/* Events in the order of their times, in whole cycles; events of one cycle in the order in which
+ * they were added. An event is a number; each number is in the queue at most once. */
+struct fth_event_queue;
+
+FTH_MUST_USE enum fth_status fth_event_queue_create(uint32_t events, struct fth_event_queue **queue,
+                                                    struct fth_error *error);
+void fth_event_queue_destroy(struct fth_event_queue *queue);
+/* Adds an event. A time that has passed counts as the present one. */
+void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t time);
+/* Removes the next event and gives its time in ticks. False: there is none. */
+bool fth_event_queue_take(struct fth_event_queue *queue, uint32_t *event, uint64_t *time);
+/* Returns the next event of the current cycle, which is still in the queue; UINT32_MAX: none. */
+uint32_t fth_event_queue_peek(const struct fth_event_queue *queue);
+/* Starts again at cycle 0. The queue must be empty. */
+void fth_event_queue_restart(struct fth_event_queue *queue);
+
+/* ---- dispatch.c ---- */
+
+/* Slots for resident blocks, and which slot receives the next block of the grid. */
+struct fth_dispatch;
+
+FTH_MUST_USE enum fth_status fth_dispatch_create(const struct fth_model_params *params,
+                                                 const struct fth_setting *setting,
+                                                 const struct fth_timing *timing,
+                                                 struct fth_dispatch **dispatch,
+                                                 struct fth_error *error);
+void fth_dispatch_destroy(struct fth_dispatch *dispatch);
+/* The number of slots. The first blocks of the grid start in slots of their own index. */
+uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch);
+uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot);
+/* Returns when a slot whose block ends at `end` can take another block. */
+uint64_t fth_dispatch_ready(const struct fth_dispatch *dispatch, uint32_t slot, uint64_t end);
+/* Adds a slot that can take a block now. */
+void fth_dispatch_offer(struct fth_dispatch *dispatch, uint32_t slot);
+/* Chooses the slot for the next block and removes it. False: none is offered. */
+bool fth_dispatch_choose(struct fth_dispatch *dispatch, uint32_t *slot);
+
+/* ---- timed caches ---- */
+
+/* Sectors of a slot that are on their way, and when they arrive. */
+struct fth_flight {
+    uint64_t ready;
+    uint32_t sectors;
+};
+
+/* A cache whose sectors can be in flight. */
+struct fth_timed_cache {
+    struct fth_cache *cache;
+    struct fth_flight *flight; /* [slots] */
+    size_t slots;
+};
+
+FTH_MUST_USE enum fth_status fth_timed_cache_init(struct fth_timed_cache *cache,
+                                                  const struct fth_shape *shape, uint64_t seed,
+                                                  struct fth_error *error);
+void fth_timed_cache_fini(struct fth_timed_cache *cache);
+void fth_timed_cache_clear(struct fth_timed_cache *cache);
+
+/* Returns those of `sectors` that are still in flight at `now`. */
+static inline uint32_t fth_flight_pending(const struct fth_flight *flight, uint32_t sectors,
+                                          uint64_t now)
+{
+    return flight->ready > now ? flight->sectors & sectors : 0;
+}
+/* Adds sectors that arrive at `ready`. `fresh`: the line has just been allocated. */
+static inline void fth_flight_add(struct fth_flight *flight, bool fresh, uint32_t sectors,
+                                  uint64_t now, uint64_t ready)
+{
+    if (fresh || flight->ready <= now)
+        *flight = (struct fth_flight){ready, sectors};
+    else
+        *flight = (struct fth_flight){ready > flight->ready ? ready : flight->ready,
+                                      flight->sectors | sectors};
+}
+
+/* Totals with the profiles of a cache. fth_totals_init() returns false without memory. */
+bool fth_totals_init(struct fth_cache_level_totals *totals, const struct fth_shape *shape);
+void fth_totals_fini(struct fth_cache_level_totals *totals);
+void fth_totals_clear(struct fth_cache_level_totals *totals);
+static inline void fth_totals_add(struct fth_cache_level_totals *totals,
+                                  enum fth_trace_access_kind kind, uint32_t distance, uint32_t hits,
+                                  uint32_t misses)
+{
+    uint64_t *profile = totals->profile[kind != FTH_TRACE_READ];
+    const size_t last = totals->profile_size - 1;
+    profile[distance < last ? distance : last] += hits;
+    profile[last] += misses;
+}
+
+/* A request of a warp for sectors of one line. */
+struct fth_timed_request {
+    uint32_t sm, instruction;
+    uint64_t warp; /* different for all warps of the launch */
+    const struct fth_timed_line *line;
+    const struct fth_cache_run *runs; /* [line->run_count] */
+};
+
+/* ---- timed_l2.c ---- */
+
+struct fth_timed_l2;
+
+FTH_MUST_USE enum fth_status fth_timed_l2_create(const struct fth_model_params *params,
+                                                 const struct fth_setting *setting,
+                                                 size_t instructions, struct fth_timed_l2 **l2,
+                                                 struct fth_error *error);
+void fth_timed_l2_destroy(struct fth_timed_l2 *l2);
+/* Begins a launch at time 0. `cold`: with an empty L2. */
+void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing, bool cold);
+/* A read of sectors that an SM sends at `now`. Returns when the data is back at the SM. *fetched
+ * are the sectors that the L2 has already fetched for earlier parts of the same request; it gets
+ * those that are fetched now. */
+uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                           uint32_t sectors, uint64_t now, uint32_t *fetched);
+/* A write that an SM sends at `now`. `counted`: the sectors that did not merge with those of an
+ * earlier store. */
+void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                        uint32_t counted, uint64_t now);
+uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                             uint64_t now);
+/* Loads what a read of the line needs into the host's caches. */
+void fth_timed_l2_prefetch(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t line);
+/* [instructions + 1]; the last one has the write-backs. */
+const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2);
+const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);
+void fth_timed_l2_reset_counts(struct fth_timed_l2 *l2);
+
+/* ---- timed_l1.c ---- */
+
+struct fth_timed_l1s;
+
+FTH_MUST_USE enum fth_status fth_timed_l1s_create(uint64_t sms, size_t instructions,
+                                                  struct fth_timed_l1s **l1s,
+                                                  struct fth_error *error);
+void fth_timed_l1s_destroy(struct fth_timed_l1s *l1s);
+/* Begins a launch at time 0, with empty L1s. */
+FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
+                                                 const struct fth_setting *setting,
+                                                 const struct fth_timing *timing,
+                                                 struct fth_timed_l2 *l2, struct fth_error *error);
+/* Performs all requests of an access that an SM issues at `now`. Sets when the L1 accepts it, and
+ * when its data arrives. False: out of memory. */
+bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
+                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
+                          uint64_t now, uint64_t *accepted, uint64_t *done);
+/* Occupies the L1 with requests to shared memory, each as long as a line. */
+void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t requests,
+                              uint64_t now);
+struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s); /* [instructions + 1] */
+const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s);
+void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s);
+
+/* ---- warps.c ---- */
+
+/* What the warps of a launch work with. */
+struct fth_warps_context {
+    const struct fth_trace *trace;
+    const struct fth_setting *setting;
+    const struct fth_timing *timing;
+    struct fth_streams *streams;
+    const struct fth_dispatch *dispatch;
+    struct fth_event_queue *queue;
+    struct fth_timed_l1s *l1s;
+};
+
+/* The warps of all resident blocks, and when each of them issues its next access. Their events are
+ * the numbers from 0 to slots x warps per block - 1; those of the slots follow. */
+struct fth_warps;
+
+FTH_MUST_USE enum fth_status fth_warps_create(const struct fth_warps_context *context,
+                                              struct fth_warps **warps, struct fth_error *error);
+void fth_warps_destroy(struct fth_warps *warps);
+/* The event that is due when slot 0 can take another block; those of other slots follow. */
+uint32_t fth_warps_first_slot_event(const struct fth_warps *warps);
+/* Starts a block in a free slot. */
+FTH_MUST_USE enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot,
+                                                   uint32_t sm, uint64_t block, uint64_t now,
+                                                   struct fth_error *error);
+/* The event of a warp: issues its next access. */
+FTH_MUST_USE enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
+                                           struct fth_error *error);
+/* When the last access of all warps was complete. */
+uint64_t fth_warps_end(const struct fth_warps *warps);
+
+/* ---- timed_run.c ---- */
+
+/* Runs the launches that the options select, and adds their counts to `rows`. */
+FTH_MUST_USE enum fth_status fth_timed_run(const struct fth_trace *trace,
+                                           const struct fth_model_params *params,
+                                           const struct fth_model_options *options,
+                                           struct fth_model_rows *rows, struct fth_error *error);
+
+#endif

@@ -1,0 +1,319 @@
+/* The L1s of all SMs, with times. An L1 processes one line per cycle. A sector that is under way
+ * counts as a hit, but its data arrives no earlier. Two kinds of requests merge on the way to the
+ * L2:
+ *
+ *   reads   Misses of several warps in one line become one request of the L2 if they follow each
+ *           other closely. If the L2 fetches two sectors for the first of them, the second one
+ *           then also counts as a miss of the L2. The time within which they merge varies: for a
+ *           quarter of all requests it is zero, otherwise it is evenly distributed up to the
+ *           parameter time.merge_cycles. Fitted to an H200 (docs/results/model-heldout.md).
+ *   stores  Stores to the same sectors within time.store_merge_cycles count once. */
+#include "model/timed/timed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes of the tables of requests that can merge, per SM: powers of two. Chosen: more than an L1
+ * sends within the time in which requests merge. */
+enum { READ_SLOTS = 64, STORE_SLOTS = 64 };
+
+/* The last read of a line that missed. */
+struct recent_read {
+    uint64_t line, until, warp;
+    uint32_t fetched; /* sectors that the L2 has fetched for it */
+};
+
+/* The last store to a line. */
+struct recent_store {
+    uint64_t line, until;
+    uint32_t sectors;
+};
+
+struct l1 {
+    struct fth_timed_cache cache; /* cache.cache is NULL before its first use */
+    bool used;                    /* in this launch */
+    uint64_t free_at;
+    struct recent_read reads[READ_SLOTS];
+    struct recent_store stores[STORE_SLOTS];
+};
+
+struct fth_timed_l1s {
+    struct l1 *l1s; /* [sms] */
+    uint64_t sms;
+    struct fth_shape shape;
+    struct fth_timing timing;
+    struct fth_timed_l2 *l2;
+    struct fth_model_counts *counts; /* [instructions + 1] */
+    size_t instructions;
+    struct fth_cache_level_totals totals;
+};
+
+enum fth_status fth_timed_l1s_create(uint64_t sms, size_t instructions, struct fth_timed_l1s **out,
+                                     struct fth_error *error)
+{
+    struct fth_timed_l1s *l1s = calloc(1, sizeof *l1s);
+    *out = l1s;
+    if (l1s) {
+        l1s->sms = sms;
+        l1s->instructions = instructions;
+        l1s->l1s = calloc((size_t)sms, sizeof *l1s->l1s);
+        l1s->counts = calloc(instructions + 1, sizeof *l1s->counts);
+    }
+    if (l1s && l1s->l1s && l1s->counts)
+        return FTH_OK;
+    fth_timed_l1s_destroy(l1s);
+    *out = NULL;
+    return fth_no_memory(error, "model caches", NULL);
+}
+
+void fth_timed_l1s_destroy(struct fth_timed_l1s *l1s)
+{
+    if (!l1s)
+        return;
+    for (uint64_t sm = 0; l1s->l1s && sm < l1s->sms; sm++)
+        fth_timed_cache_fini(&l1s->l1s[sm].cache);
+    fth_totals_fini(&l1s->totals);
+    free(l1s->l1s);
+    free(l1s->counts);
+    free(l1s);
+}
+
+enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_setting *setting,
+                                    const struct fth_timing *timing, struct fth_timed_l2 *l2,
+                                    struct fth_error *error)
+{
+    const bool changed = l1s->shape.lines != setting->l1.lines;
+    l1s->shape = setting->l1;
+    l1s->timing = *timing;
+    l1s->l2 = l2;
+    for (uint64_t sm = 0; sm < l1s->sms; sm++) {
+        l1s->l1s[sm].used = false;
+        if (changed)
+            fth_timed_cache_fini(&l1s->l1s[sm].cache);
+    }
+    if (!changed && l1s->totals.profile_size)
+        return FTH_OK;
+    fth_totals_fini(&l1s->totals);
+    return fth_totals_init(&l1s->totals, &l1s->shape) ? FTH_OK
+                                                      : fth_no_memory(error, "model caches", NULL);
+}
+
+/* Creates or empties the L1 of an SM before its first use in a launch. */
+static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
+{
+    struct l1 *l1 = &l1s->l1s[sm];
+    struct fth_error ignored = FTH_NO_ERROR;
+    if (l1->cache.cache)
+        fth_timed_cache_clear(&l1->cache);
+    else if (fth_timed_cache_init(&l1->cache, &l1s->shape, l1s->shape.seed + sm, &ignored) !=
+             FTH_OK)
+        return false;
+    l1->used = true;
+    l1->free_at = 0;
+    memset(l1->reads, 0, sizeof l1->reads);
+    memset(l1->stores, 0, sizeof l1->stores);
+    return true;
+}
+
+struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s)
+{
+    return l1s->counts;
+}
+
+const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s)
+{
+    return &l1s->totals;
+}
+
+void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s)
+{
+    memset(l1s->counts, 0, (l1s->instructions + 1) * sizeof *l1s->counts);
+    fth_totals_clear(&l1s->totals);
+}
+
+void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t requests,
+                              uint64_t now)
+{
+    struct l1 *l1 = &l1s->l1s[sm];
+    l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_line;
+}
+
+/* ---- requests ---- */
+
+static uint32_t count_bits(uint64_t mask)
+{
+    return (uint32_t)__builtin_popcountll(mask);
+}
+
+/* Counts the sectors of a request, of which `hits` were present, `flying` of them under way. */
+static void count(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                  enum fth_trace_access_kind kind, uint32_t hits, uint32_t flying,
+                  uint32_t distance)
+{
+    struct fth_model_counts *counts = &l1s->counts[request->instruction];
+    const uint32_t sectors = count_bits(request->line->sectors);
+    const uint32_t merges = count_bits(flying);
+    const uint32_t hit_count = count_bits(hits) - (l1s->shape.merged_hits ? 0 : merges);
+    counts->requests[kind]++;
+    counts->sectors[kind] += sectors;
+    counts->hits[kind] += hit_count;
+    counts->merges[kind] += merges;
+    fth_totals_add(&l1s->totals, kind, distance, hit_count, sectors - hit_count);
+}
+
+/* A number from 0 to 65535 that looks random but depends only on the line and the time. */
+static uint64_t draw(uint64_t line, uint64_t now)
+{
+    return (line ^ (now >> FTH_CYCLE_SHIFT) * UINT64_C(0x2545f4914f6cdd1d)) *
+               UINT64_C(0x9e3779b97f4a7c15) >>
+           48;
+}
+
+/* Sends a read to the L2, or merges it with the last one of the line. */
+static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                          uint32_t sectors, uint64_t now)
+{
+    const uint64_t line = request->line->line;
+    const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
+    struct recent_read *recent = &l1s->l1s[request->sm].reads[hash >> 58 & (READ_SLOTS - 1)];
+    if (recent->line == line && now < recent->until && recent->warp != request->warp)
+        return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
+    const uint64_t random = draw(line, now), quarter = 65536 / 4;
+    uint64_t window = 0;
+    if (random >= quarter)
+        window = (random - quarter) * l1s->timing.read_merge / (3 * quarter);
+    *recent = (struct recent_read){.line = line, .until = now + window, .warp = request->warp};
+    return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
+}
+
+static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                          uint64_t now)
+{
+    struct fth_timed_cache *cache = &l1s->l1s[request->sm].cache;
+    const uint32_t sectors = request->line->sectors;
+    struct fth_cache_location location = fth_cache_locate(cache->cache, request->line->line);
+    const uint32_t missing = (uint32_t)fth_cache_missing(cache->cache, &location, sectors,
+                                                         request->runs, request->line->run_count);
+    const uint32_t held = sectors & ~missing;
+    const bool allocates = !(request->line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
+    uint64_t ready = now + l1s->timing.l1_hit;
+    uint32_t flying = 0, distance = UINT32_MAX;
+    if (held && (flying = fth_flight_pending(&cache->flight[location.slot], held, ready)))
+        ready = cache->flight[location.slot].ready;
+    if (missing) {
+        const uint64_t arrival = send_read(l1s, request, missing, now);
+        ready = arrival > ready ? arrival : ready;
+    }
+    if (held || allocates) {
+        struct fth_cache_result result;
+        const bool fresh = location.slot == FTH_NO_SLOT;
+        fth_cache_fill(cache->cache, &location, allocates ? missing : 0, &result);
+        distance = result.distance;
+        if (missing && allocates)
+            fth_flight_add(&cache->flight[location.slot], fresh, missing, now, ready);
+    }
+    count(l1s, request, FTH_TRACE_READ, held, flying, distance);
+    return ready;
+}
+
+/* Returns the sectors of a store that do not merge with those of the last store to the line. */
+static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                            uint64_t now)
+{
+    const uint64_t line = request->line->line;
+    struct recent_store *recent =
+        &l1s->l1s[request->sm].stores[(line >> l1s->shape.line_shift) % STORE_SLOTS];
+    const uint32_t sectors = request->line->sectors;
+    if (recent->line != line || now >= recent->until) {
+        *recent = (struct recent_store){line, now + l1s->timing.store_merge, sectors};
+        return sectors;
+    }
+    const uint32_t fresh = sectors & ~recent->sectors;
+    recent->sectors |= sectors;
+    return fresh;
+}
+
+static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                       uint64_t now)
+{
+    struct fth_timed_cache *cache = &l1s->l1s[request->sm].cache;
+    const struct fth_timed_line *line = request->line;
+    struct fth_cache_location location = fth_cache_locate(cache->cache, line->line);
+    uint32_t hits = (uint32_t)fth_cache_held(cache->cache, &location, line->sectors);
+    uint32_t distance = UINT32_MAX;
+    const bool allocates = !(line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
+    if (l1s->shape.write == FTH_WRITE_EVICT) {
+        fth_cache_drop(cache->cache, &location);
+    } else if (allocates || location.slot != FTH_NO_SLOT) {
+        uint64_t left = line->run_count ? 0 : line->sectors;
+        for (uint32_t i = 0; i < line->run_count || left; i++) {
+            struct fth_cache_result result;
+            const bool fresh = location.slot == FTH_NO_SLOT;
+            const struct fth_cache_run run =
+                line->run_count ? request->runs[i] : fth_take_sector_run(&l1s->shape, &left);
+            fth_cache_write(cache->cache, &location, run, &result);
+            distance = i == 0 ? result.distance : distance;
+            if (fresh && location.slot != FTH_NO_SLOT)
+                cache->flight[location.slot] = (struct fth_flight){0};
+        }
+    }
+    count(l1s, request, FTH_TRACE_WRITE, hits, 0, distance);
+    fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
+}
+
+/* A request that bypasses the L1. If it changes the line, or if its flags say so, the L1 drops its
+ * copy. */
+static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                       enum fth_trace_access_kind kind, uint64_t now)
+{
+    struct fth_timed_cache *cache = &l1s->l1s[request->sm].cache;
+    uint32_t fetched = 0;
+    if ((kind != FTH_TRACE_READ || request->line->flags & FTH_LINE_REQUEST_EVICT) &&
+        l1s->shape.bypass != FTH_BYPASS_ALL) {
+        struct fth_cache_location location = fth_cache_locate(cache->cache, request->line->line);
+        fth_cache_drop(cache->cache, &location);
+    }
+    count(l1s, request, kind, 0, 0, UINT32_MAX);
+    if (kind == FTH_TRACE_READ)
+        return fth_timed_l2_read(l1s->l2, request, request->line->sectors, now, &fetched);
+    if (kind == FTH_TRACE_ATOMIC)
+        return fth_timed_l2_atomic(l1s->l2, request, now);
+    fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
+    return now;
+}
+
+static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                            enum fth_trace_access_kind kind, uint64_t now)
+{
+    if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
+        request->line->flags & FTH_LINE_REQUEST_BYPASS_L1)
+        return bypass(l1s, request, kind, now);
+    if (kind == FTH_TRACE_READ)
+        return read_line(l1s, request, now);
+    write_line(l1s, request, now);
+    return now;
+}
+
+FTH_CLONES
+bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
+                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
+                          uint64_t now, uint64_t *accepted, uint64_t *done)
+{
+    struct l1 *l1 = &l1s->l1s[sm];
+    if (!l1->used && !prepare(l1s, sm))
+        return false;
+    const struct fth_cache_run *runs = fth_streams_runs(access);
+    uint64_t at = now > l1->free_at ? now : l1->free_at;
+    *accepted = *done = at;
+    for (uint32_t i = 0; i < access->line_count; i++, at += l1s->timing.l1_line) {
+        const struct fth_timed_request request = {.sm = sm,
+                                                  .instruction = access->instruction,
+                                                  .warp = warp,
+                                                  .line = &access->lines[i],
+                                                  .runs = runs + access->lines[i].run};
+        const uint64_t ready = run_request(l1s, &request, kind, at);
+        *done = ready > *done ? ready : *done;
+    }
+    l1->free_at = at;
+    return true;
+}

@@ -1,0 +1,408 @@
+/* The way from the SMs to the L2 and to memory, with times.
+ *
+ *   SM ── port ── join unit ── near side ── home side ── memory
+ *
+ * A read takes the port of its SM, which is busy for a while with each request. At the join unit of
+ * its group of SMs, it is joined with a read of the same sectors that is under way, if there is one
+ * and that one has not been joined too often. Otherwise it goes to the side that is near the SM.
+ * Sectors that this side misses come from the home side of the line or, if that misses, too, from
+ * memory. Sides and memory are busy for a while with each sector. A sector that is under way to a
+ * side counts as a hit there, but its data arrives no earlier.
+ *
+ * Writes and atomics go to the home side. They invalidate the written sectors in other sides. */
+#include "model/timed/timed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Size of the table of reads under way, per group of SMs: a power of two. Chosen: about as many as
+ * the SMs of a group have under way at full load; a read that another one replaces is not joined
+ * any more. */
+enum { JOIN_SLOTS = 1 << 13 };
+
+/* A read that is under way, as the join unit knows it. */
+struct pending_read {
+    uint64_t line;
+    uint64_t until; /* when its data is back at the join unit */
+    uint32_t sectors, count;
+};
+
+struct side {
+    struct fth_timed_cache cache;
+    uint64_t free_at; /* when it can take the next sector */
+};
+
+struct fth_timed_l2 {
+    struct fth_timing timing;
+    struct fth_shape shape;
+    struct side *sides;
+    uint64_t side_count, home_mask;
+    uint64_t memory_free_at;
+    uint64_t *port_free_at; /* [sms] */
+    uint8_t *side_of_sm;    /* [sms] */
+    uint32_t *group_of_sm;  /* [group_sms]; NULL: reads are not joined */
+    size_t group_sms, sms;
+    struct pending_read *reads; /* [groups][JOIN_SLOTS] */
+    size_t read_count;
+    struct fth_l2_counts *counts; /* [instructions + 1] */
+    size_t instructions;
+    struct fth_cache_level_totals totals;
+};
+
+/* ---- creation ---- */
+
+static enum fth_status read_sides(struct fth_timed_l2 *l2, const struct fth_model_params *params,
+                                  struct fth_error *error)
+{
+    uint32_t *list = NULL;
+    size_t count = 0;
+    enum fth_status status = FTH_OK;
+    if (strcmp(params->values[FTH_KEY_SIDE_OF_SM].text, "alternate") != 0)
+        status = fth_sm_list(params, FTH_KEY_SIDE_OF_SM, l2->side_count, &list, &count, error);
+    for (size_t sm = 0; sm < l2->sms && status == FTH_OK; sm++)
+        l2->side_of_sm[sm] = (uint8_t)(count ? list[sm % count] : sm % l2->side_count);
+    free(list);
+    return status;
+}
+
+static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_model_params *params,
+                                   struct fth_error *error)
+{
+    uint32_t groups = 0;
+    if (strcmp(params->values[FTH_KEY_JOINS].text, "none") == 0)
+        return FTH_OK;
+    FTH_TRY(fth_sm_list(params, FTH_KEY_JOINS, FTH_MAX_MAPPED_SMS + 1, &l2->group_of_sm,
+                        &l2->group_sms, error));
+    for (size_t i = 0; i < l2->group_sms; i++)
+        groups = l2->group_of_sm[i] >= groups ? l2->group_of_sm[i] + 1 : groups;
+    l2->read_count = (size_t)groups * JOIN_SLOTS;
+    l2->reads = calloc(l2->read_count, sizeof *l2->reads);
+    return l2->reads ? FTH_OK : fth_no_memory(error, "model caches", NULL);
+}
+
+static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_params *params,
+                            struct fth_error *error)
+{
+    l2->sides = calloc((size_t)l2->side_count, sizeof *l2->sides);
+    l2->port_free_at = calloc(l2->sms, sizeof *l2->port_free_at);
+    l2->side_of_sm = calloc(l2->sms, sizeof *l2->side_of_sm);
+    l2->counts = calloc(l2->instructions + 1, sizeof *l2->counts);
+    if (!l2->sides || !l2->port_free_at || !l2->side_of_sm || !l2->counts ||
+        !fth_totals_init(&l2->totals, &l2->shape))
+        return fth_no_memory(error, "model caches", NULL);
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        FTH_TRY(fth_timed_cache_init(&l2->sides[i].cache, &l2->shape, l2->shape.seed + i, error));
+    FTH_TRY(read_sides(l2, params, error));
+    return read_groups(l2, params, error);
+}
+
+enum fth_status fth_timed_l2_create(const struct fth_model_params *params,
+                                    const struct fth_setting *setting, size_t instructions,
+                                    struct fth_timed_l2 **out, struct fth_error *error)
+{
+    struct fth_timed_l2 *l2 = calloc(1, sizeof *l2);
+    *out = NULL;
+    if (!l2)
+        return fth_no_memory(error, "model caches", NULL);
+    l2->shape = setting->l2;
+    l2->side_count = setting->sides;
+    l2->home_mask = setting->home_mask;
+    l2->sms = (size_t)setting->sms;
+    l2->instructions = instructions;
+    const enum fth_status status = init(l2, params, error);
+    if (status == FTH_OK)
+        *out = l2;
+    else
+        fth_timed_l2_destroy(l2);
+    return status;
+}
+
+void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
+{
+    if (!l2)
+        return;
+    for (uint64_t i = 0; l2->sides && i < l2->side_count; i++)
+        fth_timed_cache_fini(&l2->sides[i].cache);
+    free(l2->sides);
+    free(l2->port_free_at);
+    free(l2->side_of_sm);
+    free(l2->group_of_sm);
+    free(l2->reads);
+    free(l2->counts);
+    fth_totals_fini(&l2->totals);
+    free(l2);
+}
+
+void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing, bool cold)
+{
+    l2->timing = *timing;
+    for (uint64_t i = 0; i < l2->side_count; i++) {
+        if (cold)
+            fth_timed_cache_clear(&l2->sides[i].cache);
+        memset(l2->sides[i].cache.flight, 0,
+               l2->sides[i].cache.slots * sizeof *l2->sides[i].cache.flight);
+        l2->sides[i].free_at = 0;
+    }
+    l2->memory_free_at = 0;
+    memset(l2->port_free_at, 0, l2->sms * sizeof *l2->port_free_at);
+    if (l2->reads)
+        memset(l2->reads, 0, l2->read_count * sizeof *l2->reads);
+}
+
+const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2)
+{
+    return l2->counts;
+}
+
+const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2)
+{
+    return &l2->totals;
+}
+
+void fth_timed_l2_reset_counts(struct fth_timed_l2 *l2)
+{
+    memset(l2->counts, 0, (l2->instructions + 1) * sizeof *l2->counts);
+    fth_totals_clear(&l2->totals);
+}
+
+/* ---- parts of an access ---- */
+
+static uint32_t count_bits(uint64_t mask)
+{
+    return (uint32_t)__builtin_popcountll(mask);
+}
+
+static uint64_t home_of(const struct fth_timed_l2 *l2, uint64_t line)
+{
+    if (l2->side_count == 2)
+        return (uint64_t)__builtin_parityll(line & l2->home_mask);
+    return count_bits(line & l2->home_mask) % l2->side_count;
+}
+
+/* Occupies something for a time, from `now` on or when it is free. Returns when it begins. */
+static uint64_t occupy(uint64_t *free_at, uint64_t now, uint64_t time)
+{
+    const uint64_t start = now > *free_at ? now : *free_at;
+    *free_at = start + time;
+    return start;
+}
+
+/* Reads sectors from memory. Returns when their data arrives. */
+static uint64_t read_memory(struct fth_timed_l2 *l2, uint32_t instruction, uint32_t sectors,
+                            uint64_t now)
+{
+    const uint32_t count = count_bits(sectors);
+    l2->counts[instruction].dram_reads += count;
+    return occupy(&l2->memory_free_at, now, count * l2->timing.mem_sector) + l2->timing.to_memory;
+}
+
+/* Writes the changed sectors of an evicted line to memory. */
+static void write_back(struct fth_timed_l2 *l2, const struct fth_cache_result *result)
+{
+    if (!result->evicted || !result->evicted_dirty)
+        return;
+    const uint32_t count = count_bits(result->evicted_dirty);
+    l2->counts[l2->instructions].dram_writes += count;
+    l2->memory_free_at += count * l2->timing.mem_sector;
+}
+
+/* Places sectors that arrive at `ready` in a cache. */
+static uint32_t fill(struct fth_timed_l2 *l2, struct fth_timed_cache *cache,
+                     struct fth_cache_location *location, uint32_t sectors, uint64_t now,
+                     uint64_t ready)
+{
+    struct fth_cache_result result;
+    const bool fresh = location->slot == FTH_NO_SLOT;
+    fth_cache_fill(cache->cache, location, sectors, &result);
+    write_back(l2, &result);
+    fth_flight_add(&cache->flight[location->slot], fresh, sectors, now, ready);
+    return result.distance;
+}
+
+/* Fetches sectors from the home side of a line, which is not the near one. Returns when they arrive
+ * at the near side. *missed gets those that the home side misses. */
+static uint64_t read_home(struct fth_timed_l2 *l2, uint64_t home, uint64_t line, uint32_t sectors,
+                          uint32_t instruction, uint64_t now, uint32_t *missed)
+{
+    struct fth_timed_cache *cache = &l2->sides[home].cache;
+    struct fth_cache_location location = fth_cache_locate(cache->cache, line);
+    const uint64_t there = now + l2->timing.to_far;
+    uint64_t ready = there;
+    *missed = (uint32_t)fth_cache_missing(cache->cache, &location, sectors, NULL, 0);
+    const uint32_t held = sectors & ~*missed;
+    if (held && fth_flight_pending(&cache->flight[location.slot], held, there))
+        ready = cache->flight[location.slot].ready;
+    if (*missed) {
+        const uint64_t arrival = read_memory(l2, instruction, *missed, there);
+        ready = arrival > ready ? arrival : ready;
+    }
+    fill(l2, cache, &location, *missed, there, ready);
+    return ready + l2->timing.to_far;
+}
+
+/* Whole fills of the size that a hint or the L2 has. */
+static uint32_t find_fills(const struct fth_timed_l2 *l2, uint8_t flags, uint32_t missing)
+{
+    const unsigned number = (flags & FTH_LINE_REQUEST_L2_FLAGS) >> FTH_LINE_REQUEST_FILL_SHIFT;
+    uint64_t bytes = number ? UINT64_C(16) << number : l2->shape.fill_bytes;
+    if (bytes < l2->shape.sector_bytes)
+        bytes = l2->shape.sector_bytes;
+    if (bytes > l2->shape.line_bytes)
+        bytes = l2->shape.line_bytes;
+    return (uint32_t)fth_whole_fills(&l2->shape, bytes, missing);
+}
+
+/* What a read found in a side. */
+struct found {
+    uint32_t missed;  /* requested sectors that it did not have */
+    uint32_t flying;  /* requested sectors that are under way */
+    uint32_t fetched; /* sectors that were fetched, in whole fills */
+    uint32_t distance;
+    uint64_t ready;
+};
+
+/* Reads sectors in a side, and fetches what it misses. */
+static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
+                              const struct fth_timed_request *request, uint32_t sectors,
+                              uint64_t now)
+{
+    struct fth_timed_cache *cache = &l2->sides[side].cache;
+    const uint64_t line = request->line->line, home = home_of(l2, line);
+    struct fth_cache_location location = fth_cache_locate(cache->cache, line);
+    struct found found = {.ready = now};
+    found.missed = (uint32_t)fth_cache_missing(cache->cache, &location, sectors, NULL, 0);
+    const uint32_t held = sectors & ~found.missed;
+    if (held && (found.flying = fth_flight_pending(&cache->flight[location.slot], held, now)))
+        found.ready = cache->flight[location.slot].ready;
+    uint64_t arrival = now;
+    if (found.missed) {
+        uint32_t from_memory = 0;
+        found.fetched = (uint32_t)fth_cache_missing(
+            cache->cache, &location, find_fills(l2, request->line->flags, found.missed), NULL, 0);
+        if (home == side) {
+            arrival = read_memory(l2, request->instruction, found.fetched, now);
+        } else {
+            arrival =
+                read_home(l2, home, line, found.fetched, request->instruction, now, &from_memory);
+            l2->counts[request->instruction].far_hits += count_bits(found.missed & ~from_memory);
+        }
+    }
+    found.distance = fill(l2, cache, &location, found.fetched, now, arrival);
+    found.ready = arrival > found.ready ? arrival : found.ready;
+    return found;
+}
+
+static void count(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                  enum fth_trace_access_kind kind, uint32_t sectors, const struct found *found)
+{
+    struct fth_model_counts *counts = &l2->counts[request->instruction].counts;
+    const uint32_t misses = count_bits(found->missed), flying = count_bits(found->flying);
+    const uint32_t hits = count_bits(sectors) - misses - (l2->shape.merged_hits ? 0 : flying);
+    counts->requests[kind]++;
+    counts->sectors[kind] += count_bits(sectors);
+    counts->hits[kind] += hits;
+    counts->merges[kind] += flying;
+    fth_totals_add(&l2->totals, kind, found->distance, hits, count_bits(sectors) - hits);
+}
+
+/* ---- accesses ---- */
+
+static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t line,
+                                      uint32_t sectors)
+{
+    if (!l2->group_of_sm)
+        return NULL;
+    const uint64_t hash = (line ^ sectors) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+    return &l2->reads[(size_t)l2->group_of_sm[sm % l2->group_sms] * JOIN_SLOTS + hash % JOIN_SLOTS];
+}
+
+uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                           uint32_t sectors, uint64_t now, uint32_t *fetched)
+{
+    const struct fth_timing *timing = &l2->timing;
+    const uint64_t line = request->line->line, side = l2->side_of_sm[request->sm];
+    const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
+    const uint64_t at_join = sent + timing->to_join;
+    struct pending_read *read = find_read(l2, request->sm, line, sectors);
+    if (read && read->line == line && read->sectors == sectors && read->until > at_join &&
+        read->count < timing->join_reads) {
+        read->count++;
+        return read->until + timing->to_join;
+    }
+    const uint64_t at_l2 = occupy(&l2->sides[side].free_at, at_join + timing->to_l2,
+                                  count_bits(sectors) * timing->l2_sector);
+    struct found found = read_side(l2, side, request, sectors, at_l2);
+    /* Sectors that an earlier part of the same request has fetched count as missed. */
+    const uint32_t again = sectors & *fetched & ~found.missed;
+    found.missed |= again;
+    found.flying &= ~again;
+    *fetched |= found.fetched;
+    count(l2, request, FTH_TRACE_READ, sectors, &found);
+    const uint64_t back = found.ready + timing->to_l2;
+    if (read)
+        *read = (struct pending_read){line, back, sectors, 1};
+    return back + timing->to_join;
+}
+
+/* Invalidates the written bytes in all sides but one. */
+static void invalidate_others(struct fth_timed_l2 *l2, uint64_t side, uint64_t line,
+                              struct fth_cache_run run)
+{
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        if (i != side)
+            fth_cache_invalidate_sectors(l2->sides[i].cache.cache, line + run.from, run.bytes);
+}
+
+/* Writes the bytes of a request in its home side. Returns the distance of the first write. */
+static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
+                           const struct fth_timed_request *request)
+{
+    struct fth_timed_cache *cache = &l2->sides[home].cache;
+    const struct fth_timed_line *line = request->line;
+    struct fth_cache_location location = fth_cache_locate(cache->cache, line->line);
+    uint64_t left = line->run_count ? 0 : line->sectors;
+    uint32_t distance = UINT32_MAX;
+    for (uint32_t i = 0; i < line->run_count || left; i++) {
+        struct fth_cache_result result;
+        const bool fresh = location.slot == FTH_NO_SLOT;
+        const struct fth_cache_run run =
+            line->run_count ? request->runs[i] : fth_take_sector_run(&l2->shape, &left);
+        fth_cache_write(cache->cache, &location, run, &result);
+        distance = i == 0 ? result.distance : distance;
+        write_back(l2, &result);
+        if (fresh && location.slot != FTH_NO_SLOT)
+            cache->flight[location.slot] = (struct fth_flight){0};
+        invalidate_others(l2, home, line->line, run);
+    }
+    return distance;
+}
+
+void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                        uint32_t counted, uint64_t now)
+{
+    const struct fth_timing *timing = &l2->timing;
+    const uint64_t home = home_of(l2, request->line->line);
+    const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
+    occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
+           count_bits(request->line->sectors) * timing->l2_sector);
+    struct found found = {.distance = write_home(l2, home, request)};
+    if (counted) {
+        /* The L2 of an H200 counts every written sector as a hit. */
+        count(l2, request, FTH_TRACE_WRITE, counted, &found);
+    }
+}
+
+uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                             uint64_t now)
+{
+    const struct fth_timing *timing = &l2->timing;
+    const uint64_t home = home_of(l2, request->line->line);
+    const uint32_t sectors = request->line->sectors;
+    const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
+    const uint64_t at_l2 = occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
+                                  count_bits(sectors) * timing->l2_sector);
+    const struct found found = read_side(l2, home, request, sectors, at_l2);
+    count(l2, request, FTH_TRACE_ATOMIC, sectors, &found);
+    write_home(l2, home, request);
+    return found.ready + timing->to_l2 + timing->to_join;
+}

@@ -1,0 +1,207 @@
+/* Runs launches through the model with time. Each launch begins when the one before has ended, with
+ * empty L1s; the L2 keeps its content unless l2.cold is set. */
+#include "model/timed/timed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Events between two reports of the progress. Chosen: some milliseconds. */
+enum { EVENTS_PER_REPORT = 1 << 16 };
+
+/* State of a run. */
+struct run {
+    const struct fth_trace *trace;
+    const struct fth_model_params *params;
+    const struct fth_model_options *options;
+    struct fth_model_rows *rows;
+    struct fth_timed_l1s *l1s;
+    struct fth_timed_l2 *l2;
+    uint64_t done, total; /* accesses */
+
+    /* Of the current launch. */
+    size_t launch;
+    struct fth_setting setting;
+    struct fth_timing timing;
+    struct fth_streams *streams;
+    struct fth_dispatch *dispatch;
+    struct fth_event_queue *queue;
+    struct fth_warps *warps;
+    uint64_t next_block; /* of the grid */
+    bool dispatching;    /* the event of the dispatcher is in the queue */
+    uint32_t dispatch_event;
+};
+
+/* ---- events ---- */
+
+/* A slot is free: makes the dispatcher choose a slot in this cycle. */
+static void offer_slot(struct run *run, uint32_t slot, uint64_t now)
+{
+    fth_dispatch_offer(run->dispatch, slot);
+    if (!run->dispatching)
+        fth_event_queue_add(run->queue, run->dispatch_event, now);
+    run->dispatching = true;
+}
+
+/* Starts the next block in the slot that the dispatcher chooses. It starts one block per cycle. */
+static enum fth_status dispatch_block(struct run *run, uint64_t now, struct fth_error *error)
+{
+    uint32_t slot = 0;
+    run->next_block = fth_streams_next_block(run->streams, run->next_block);
+    run->dispatching =
+        run->next_block < run->setting.blocks && fth_dispatch_choose(run->dispatch, &slot);
+    if (!run->dispatching)
+        return FTH_OK;
+    fth_event_queue_add(run->queue, run->dispatch_event, now + FTH_TICKS_PER_CYCLE);
+    return fth_warps_start_block(run->warps, slot, fth_dispatch_sm(run->dispatch, slot),
+                                 run->next_block++, now, error);
+}
+
+static enum fth_status run_event(struct run *run, uint32_t event, uint64_t now,
+                                 struct fth_error *error)
+{
+    const uint32_t first_slot = fth_warps_first_slot_event(run->warps);
+    if (event < first_slot)
+        return fth_warps_run(run->warps, event, now, error);
+    if (event == run->dispatch_event)
+        return dispatch_block(run, now, error);
+    offer_slot(run, event - first_slot, now);
+    return FTH_OK;
+}
+
+/* Reports the progress. */
+static enum fth_status report(const struct run *run, struct fth_error *error)
+{
+    const double done = (double)(run->done + fth_streams_loaded(run->streams));
+    fth_log_progress(run->options->log, "model caches", run->total ? done / (double)run->total : 1);
+    return fth_log_interrupted(run->options->log)
+               ? fth_fail(error, FTH_INTERRUPTED, "model caches", NULL, "interrupted")
+               : FTH_OK;
+}
+
+static enum fth_status run_events(struct run *run, struct fth_error *error)
+{
+    uint32_t event;
+    uint64_t now, count = 0;
+    while (fth_event_queue_take(run->queue, &event, &now)) {
+        if (count++ % EVENTS_PER_REPORT == 0)
+            FTH_TRY(report(run, error));
+        FTH_TRY(run_event(run, event, now, error));
+    }
+    return FTH_OK;
+}
+
+/* ---- launches ---- */
+
+static void end_launch(struct run *run)
+{
+    fth_warps_destroy(run->warps);
+    fth_event_queue_destroy(run->queue);
+    fth_dispatch_destroy(run->dispatch);
+    fth_streams_destroy(run->streams);
+    run->warps = NULL;
+    run->queue = NULL;
+    run->dispatch = NULL;
+    run->streams = NULL;
+}
+
+static enum fth_status begin_launch(struct run *run, struct fth_error *error)
+{
+    const size_t instructions = fth_trace_instruction_count(run->trace);
+    FTH_TRY(fth_model_setting(run->params, fth_trace_launch_at(run->trace, run->launch),
+                              &run->setting, error));
+    fth_timing_read(run->params, &run->setting, &run->timing);
+    if (!run->l2)
+        FTH_TRY(fth_timed_l2_create(run->params, &run->setting, instructions, &run->l2, error));
+    if (!run->l1s)
+        FTH_TRY(fth_timed_l1s_create(run->setting.sms, instructions, &run->l1s, error));
+    fth_timed_l2_begin(run->l2, &run->timing, run->setting.cold);
+    FTH_TRY(fth_timed_l1s_begin(run->l1s, &run->setting, &run->timing, run->l2, error));
+    FTH_TRY(fth_dispatch_create(run->params, &run->setting, &run->timing, &run->dispatch, error));
+    const uint32_t slots = fth_dispatch_slots(run->dispatch);
+    FTH_TRY(
+        fth_streams_create(run->trace, run->launch, &run->setting, slots, &run->streams, error));
+    run->dispatch_event = slots * ((uint32_t)run->setting.warps_per_block + 1);
+    FTH_TRY(fth_event_queue_create(run->dispatch_event + 1, &run->queue, error));
+    const struct fth_warps_context context = {.trace = run->trace,
+                                              .setting = &run->setting,
+                                              .timing = &run->timing,
+                                              .streams = run->streams,
+                                              .dispatch = run->dispatch,
+                                              .queue = run->queue,
+                                              .l1s = run->l1s};
+    return fth_warps_create(&context, &run->warps, error);
+}
+
+/* Starts the blocks of the first wave. */
+static enum fth_status start_blocks(struct run *run, struct fth_error *error)
+{
+    const uint32_t slots = fth_dispatch_slots(run->dispatch);
+    for (uint32_t slot = 0; slot < slots; slot++)
+        FTH_TRY(fth_warps_start_block(run->warps, slot, fth_dispatch_sm(run->dispatch, slot), slot,
+                                      slot * run->timing.block_gap, error));
+    run->next_block = slots;
+    run->dispatching = false;
+    return FTH_OK;
+}
+
+static enum fth_status add_rows(struct run *run, struct fth_error *error)
+{
+    struct fth_model_counts *l1 = fth_timed_l1s_counts(run->l1s);
+    const struct fth_cache_level_totals *l1_totals = fth_timed_l1s_totals(run->l1s);
+    const struct fth_cache_level_totals *l2_totals = fth_timed_l2_totals(run->l2);
+    const uint64_t ticks = fth_warps_end(run->warps) + run->timing.launch;
+    const struct fth_launch_counts counts = {.setting = &run->setting,
+                                             .warps = fth_streams_warps(run->streams),
+                                             .l1 = &l1,
+                                             .l1_arrays = 1,
+                                             .l1_totals = &l1_totals,
+                                             .l1_total_count = 1,
+                                             .l2 = fth_timed_l2_counts(run->l2),
+                                             .l2_totals = &l2_totals,
+                                             .l2_total_count = 1,
+                                             .seconds = (double)ticks / FTH_TICKS_PER_CYCLE /
+                                                        run->timing.clock_hz};
+    FTH_TRY(fth_model_rows_add(run->rows, run->launch, &counts, error));
+    fth_timed_l1s_reset_counts(run->l1s);
+    fth_timed_l2_reset_counts(run->l2);
+    return FTH_OK;
+}
+
+static enum fth_status run_launch(struct run *run, struct fth_error *error)
+{
+    enum fth_status status = begin_launch(run, error);
+    if (status == FTH_OK)
+        status = start_blocks(run, error);
+    if (status == FTH_OK)
+        status = run_events(run, error);
+    if (status == FTH_OK)
+        status = add_rows(run, error);
+    if (status == FTH_OK)
+        run->done += fth_streams_loaded(run->streams);
+    end_launch(run);
+    return status;
+}
+
+enum fth_status fth_timed_run(const struct fth_trace *trace, const struct fth_model_params *params,
+                              const struct fth_model_options *options, struct fth_model_rows *rows,
+                              struct fth_error *error)
+{
+    struct run run = {.trace = trace, .params = params, .options = options, .rows = rows};
+    const size_t count = fth_trace_launch_count(trace);
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < count; i++)
+        run.total += fth_launch_is_selected(trace, i, options->kernel)
+                         ? fth_trace_launch_at(trace, i)->accesses
+                         : 0;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        if (!fth_launch_is_selected(trace, i, options->kernel))
+            continue;
+        run.launch = i;
+        status = run_launch(&run, error);
+        if (status != FTH_OK && status != FTH_INTERRUPTED)
+            fth_launch_error_context(trace, i, error);
+    }
+    fth_timed_l1s_destroy(run.l1s);
+    fth_timed_l2_destroy(run.l2);
+    return status;
+}

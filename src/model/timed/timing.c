@@ -1,0 +1,126 @@
+/* The costs of the model with time, from the parameters, in ticks. */
+#include "model/timed/timed.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_LINE_SECTORS = 32 }; /* bits of fth_timed_line.sectors */
+
+static double number_of(const struct fth_model_params *params, size_t key)
+{
+    return params->values[key].number;
+}
+
+static bool is_set(const struct fth_model_params *params, size_t key)
+{
+    return params->values[key].source == FTH_MODEL_SET;
+}
+
+/* Whether a parameter that only the model without time has was set. */
+static bool sets_steps(const struct fth_model_params *params)
+{
+    static const enum fth_model_key keys[] = {
+        FTH_KEY_PARTITIONS, FTH_KEY_PARTITION_BYTES, FTH_KEY_BANKS,
+        FTH_KEY_BANK_BYTES, FTH_KEY_PORTS,           FTH_KEY_MSHR_SETS,
+        FTH_KEY_MSHR_SIZE,  FTH_KEY_MSHR_MERGES,     FTH_KEY_LATENCY};
+    bool set = is_set(params, FTH_KEY_JOIN_ROUNDS);
+    for (int level = 0; level < FTH_MODEL_LEVELS; level++)
+        for (size_t i = 0; i < FTH_COUNT(keys); i++)
+            set = set || is_set(params, fth_model_key((enum fth_model_level)level, keys[i]));
+    return set;
+}
+
+/* Returns why the geometry cannot be simulated with time, or NULL. */
+static const char *check_geometry(const struct fth_model_params *params)
+{
+    const double line = number_of(params, FTH_KEY_LINE), sector = number_of(params, FTH_KEY_SECTOR);
+    const size_t l2 = fth_model_key(FTH_MODEL_L2, FTH_KEY_SIZE);
+    if (line != number_of(params, l2 + FTH_KEY_LINE) ||
+        sector != number_of(params, l2 + FTH_KEY_SECTOR))
+        return "lines or sectors of L1 and L2 have different sizes";
+    if (sector > 0 && line / sector > MAX_LINE_SECTORS)
+        return "a line has more than 32 sectors";
+    if (strcmp(params->values[l2 + FTH_KEY_BYPASS].text, "off") != 0)
+        return "accesses bypass the L2";
+    for (int level = 0; level < FTH_MODEL_LEVELS; level++) {
+        const size_t base = fth_model_key((enum fth_model_level)level, FTH_KEY_SIZE);
+        if (number_of(params, base + FTH_KEY_PARTITIONS) != 1 ||
+            number_of(params, base + FTH_KEY_BANKS) != 1)
+            return "a cache has several partitions or banks";
+    }
+    return NULL;
+}
+
+bool fth_timing_known(const struct fth_model_params *params, const char **reason)
+{
+    static const size_t needed[] = {FTH_KEY_LATENCY_CYCLES,
+                                    FTH_LEVEL_KEYS + FTH_KEY_LATENCY_CYCLES,
+                                    FTH_LEVEL_KEYS + FTH_KEY_BYTES_PER_S,
+                                    FTH_KEY_MEMORY_CYCLES,
+                                    FTH_KEY_MEMORY_BYTES_PER_S,
+                                    FTH_KEY_CLOCK_HZ};
+    const char *text = check_geometry(params);
+    for (size_t i = 0; i < FTH_COUNT(needed) && !text; i++)
+        if (!(number_of(params, needed[i]) > 0))
+            text = "the clock, a latency or a bandwidth is unknown";
+    if (reason)
+        *reason = text;
+    return !text;
+}
+
+enum fth_status fth_timing_choose(const struct fth_model_params *params, bool *timed,
+                                  struct fth_error *error)
+{
+    const char *word = params->values[FTH_KEY_TIMING].text, *reason = NULL;
+    const bool known = fth_timing_known(params, &reason);
+    *timed = strcmp(word, "on") == 0 || (strcmp(word, "auto") == 0 && known && !sets_steps(params));
+    return *timed && !known
+               ? fth_fail(error, FTH_INVALID, "model caches", "gpu.timing",
+                          "the model with time is not possible: %s; use gpu.timing=off", reason)
+               : FTH_OK;
+}
+
+static uint64_t ticks(double cycles)
+{
+    return cycles > 0 ? (uint64_t)llround(cycles * FTH_TICKS_PER_CYCLE) : 0;
+}
+
+/* Returns the ticks that a sector takes at a bandwidth, at least one. */
+static uint64_t sector_ticks(const struct fth_setting *setting, double clock_hz, double bytes_per_s)
+{
+    const uint64_t time = ticks((double)setting->l2.sector_bytes * clock_hz / bytes_per_s);
+    return time ? time : 1;
+}
+
+void fth_timing_read(const struct fth_model_params *params, const struct fth_setting *setting,
+                     struct fth_timing *timing)
+{
+    const double clock = number_of(params, FTH_KEY_CLOCK_HZ);
+    const double l1 = number_of(params, FTH_KEY_LATENCY_CYCLES);
+    const double l2 = number_of(params, FTH_LEVEL_KEYS + FTH_KEY_LATENCY_CYCLES);
+    const double far = number_of(params, FTH_KEY_FAR_CYCLES);
+    const double memory = number_of(params, FTH_KEY_MEMORY_CYCLES);
+    const double join = fmin(number_of(params, FTH_KEY_JOIN_CYCLES), l2 / 2);
+    const double l2_bytes = number_of(params, FTH_LEVEL_KEYS + FTH_KEY_BYTES_PER_S);
+    const double memory_bytes = number_of(params, FTH_KEY_MEMORY_BYTES_PER_S) *
+                                number_of(params, FTH_KEY_MEMORY_PERCENT) / 100;
+    *timing = (struct fth_timing){
+        .clock_hz = clock,
+        .issue = ticks(number_of(params, FTH_KEY_ISSUE_CYCLES)),
+        .l1_hit = ticks(l1),
+        .l1_line = FTH_TICKS_PER_CYCLE,
+        .port = ticks(number_of(params, FTH_KEY_PORT_CYCLES)),
+        .to_join = ticks(join),
+        .to_l2 = ticks(l2 / 2 - join),
+        .to_far = far > l2 ? ticks((far - l2) / 2) : 0,
+        .to_memory = memory > l2 ? ticks(memory - l2) : 0,
+        .l2_sector = sector_ticks(setting, clock, l2_bytes / (double)setting->sides),
+        .mem_sector = sector_ticks(setting, clock, memory_bytes),
+        .read_merge = ticks(number_of(params, FTH_KEY_MERGE_CYCLES)),
+        .store_merge = ticks(number_of(params, FTH_KEY_STORE_MERGE_CYCLES)),
+        .join_reads = (uint32_t)fth_model_integer(params, FTH_KEY_JOIN_READS),
+        .block_gap = ticks(number_of(params, FTH_KEY_BLOCK_CYCLES)),
+        .refill = ticks(number_of(params, FTH_KEY_REFILL_CYCLES)),
+        .refill_period = ticks(number_of(params, FTH_KEY_REFILL_PERIOD)),
+        .launch = ticks(number_of(params, FTH_KEY_LAUNCH_NS) * clock / 1e9)};
+}

@@ -1,0 +1,243 @@
+/* When the warps of the resident blocks issue their accesses.
+ *
+ * A warp issues its instructions one after the other, at a fixed distance. It stops before the
+ * first instruction that needs the result of a load that has not arrived; traces say after how many
+ * instructions that is (fth_trace_instruction.wait). Each scheduler of an SM issues one instruction
+ * per cycle, so warps also wait for each other. At a barrier, a warp waits for all warps of its
+ * block that have not ended. */
+#include "model/timed/timed.h"
+
+#include <stdlib.h>
+
+/* Loads of one warp under way whose results are needed at different instructions. Chosen: loads
+ * beyond that are combined with the last one, so the warp may wait for them too early. */
+enum { MAX_LOADS = 12 };
+
+struct load {
+    uint32_t needed; /* instruction of the warp that needs the result */
+    uint64_t ready;
+};
+
+struct warp {
+    struct fth_stream *stream;
+    uint32_t issued; /* instructions so far; can wrap around */
+    uint8_t load_count;
+    bool at_barrier;
+    struct load loads[MAX_LOADS];
+};
+
+struct block {
+    uint64_t index; /* in the grid */
+    uint32_t sm;
+    uint32_t running;       /* warps that have not ended */
+    uint32_t waiting;       /* of these, warps at a barrier */
+    uint64_t barrier_ready; /* when the last one of these arrived */
+    uint64_t end;           /* when the last access of an ended warp was complete */
+};
+
+/* What the model needs of an instruction. */
+struct facts {
+    enum fth_trace_access_kind kind;
+    uint32_t wait;
+};
+
+struct fth_warps {
+    struct fth_warps_context context;
+    uint32_t warps_per_block;
+    uint32_t schedulers;         /* per SM */
+    uint64_t *scheduler_free_at; /* [sms][schedulers] */
+    struct block *blocks;        /* [slots] */
+    struct warp *warps;          /* [slots][warps_per_block] */
+    struct facts *facts;         /* [instructions] */
+    uint64_t end;
+};
+
+enum fth_status fth_warps_create(const struct fth_warps_context *context, struct fth_warps **out,
+                                 struct fth_error *error)
+{
+    struct fth_warps *warps = calloc(1, sizeof *warps);
+    const struct fth_setting *setting = context->setting;
+    const uint32_t slots = fth_dispatch_slots(context->dispatch);
+    const size_t instructions = fth_trace_instruction_count(context->trace);
+    *out = warps;
+    if (!warps)
+        return fth_no_memory(error, "model caches", NULL);
+    warps->context = *context;
+    warps->warps_per_block = (uint32_t)setting->warps_per_block;
+    warps->schedulers = (uint32_t)setting->schedulers;
+    warps->scheduler_free_at =
+        calloc((size_t)(setting->sms * setting->schedulers), sizeof *warps->scheduler_free_at);
+    warps->blocks = calloc(slots, sizeof *warps->blocks);
+    warps->warps = calloc((size_t)slots * warps->warps_per_block, sizeof *warps->warps);
+    warps->facts = calloc(instructions + 1, sizeof *warps->facts);
+    if (!warps->scheduler_free_at || !warps->blocks || !warps->warps || !warps->facts) {
+        fth_warps_destroy(warps);
+        *out = NULL;
+        return fth_no_memory(error, "model caches", NULL);
+    }
+    for (size_t i = 0; i < instructions; i++) {
+        const struct fth_trace_instruction *instruction =
+            fth_trace_instruction_at(context->trace, i);
+        warps->facts[i] = (struct facts){instruction->kind, instruction->wait};
+    }
+    return FTH_OK;
+}
+
+void fth_warps_destroy(struct fth_warps *warps)
+{
+    if (!warps)
+        return;
+    free(warps->scheduler_free_at);
+    free(warps->blocks);
+    free(warps->warps);
+    free(warps->facts);
+    free(warps);
+}
+
+uint32_t fth_warps_first_slot_event(const struct fth_warps *warps)
+{
+    return fth_dispatch_slots(warps->context.dispatch) * warps->warps_per_block;
+}
+
+uint64_t fth_warps_end(const struct fth_warps *warps)
+{
+    return warps->end;
+}
+
+/* ---- loads under way ---- */
+
+static void add_load(struct warp *warp, uint32_t needed, uint64_t ready)
+{
+    if (warp->load_count < MAX_LOADS) {
+        warp->loads[warp->load_count++] = (struct load){needed, ready};
+        return;
+    }
+    struct load *last = &warp->loads[MAX_LOADS - 1];
+    if ((int32_t)(needed - last->needed) < 0)
+        last->needed = needed;
+    last->ready = ready > last->ready ? ready : last->ready;
+}
+
+/* Returns when the warp can issue instruction `target`, not before `earliest`: after all results
+ * that are needed up to there have arrived. Removes these loads. */
+static uint64_t wait_for_loads(struct warp *warp, uint32_t target, uint64_t earliest,
+                               uint64_t issue)
+{
+    uint8_t kept = 0;
+    for (uint8_t i = 0; i < warp->load_count; i++) {
+        const struct load *load = &warp->loads[i];
+        const int32_t after = (int32_t)(target - load->needed);
+        if (after < 0) {
+            warp->loads[kept++] = *load;
+            continue;
+        }
+        const uint64_t at = load->ready + (uint32_t)after * issue;
+        earliest = at > earliest ? at : earliest;
+    }
+    warp->load_count = kept;
+    return earliest;
+}
+
+/* ---- barriers and ends ---- */
+
+/* Lets the warps of a block go on if all of them have arrived at the barrier. */
+static void check_barrier(struct fth_warps *warps, uint32_t slot)
+{
+    struct block *block = &warps->blocks[slot];
+    if (!block->waiting || block->waiting < block->running)
+        return;
+    for (uint32_t i = 0; i < warps->warps_per_block; i++) {
+        const uint32_t event = slot * warps->warps_per_block + i;
+        if (!warps->warps[event].at_barrier)
+            continue;
+        warps->warps[event].at_barrier = false;
+        fth_event_queue_add(warps->context.queue, event, block->barrier_ready);
+    }
+    block->waiting = 0;
+    block->barrier_ready = 0;
+}
+
+static void end_warp(struct fth_warps *warps, uint32_t slot, const struct warp *warp, uint64_t now)
+{
+    struct block *block = &warps->blocks[slot];
+    block->end = now > block->end ? now : block->end;
+    for (uint8_t i = 0; i < warp->load_count; i++)
+        block->end = warp->loads[i].ready > block->end ? warp->loads[i].ready : block->end;
+    warps->end = block->end > warps->end ? block->end : warps->end;
+    if (--block->running) {
+        check_barrier(warps, slot);
+        return;
+    }
+    fth_streams_close_block(warps->context.streams, block->index);
+    fth_event_queue_add(warps->context.queue, fth_warps_first_slot_event(warps) + slot,
+                        fth_dispatch_ready(warps->context.dispatch, slot, block->end));
+}
+
+/* ---- accesses ---- */
+
+/* Schedules the next access of a warp that has issued its last instruction at `now`. */
+static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_t now,
+                                struct fth_error *error)
+{
+    const struct fth_warps_context *context = &warps->context;
+    const uint32_t slot = event / warps->warps_per_block;
+    struct block *block = &warps->blocks[slot];
+    struct warp *warp = &warps->warps[event];
+    const struct fth_timed_access *access = NULL;
+    FTH_TRY(fth_streams_peek(context->streams, block->index, warp->stream, &access, error));
+    if (!access) {
+        end_warp(warps, slot, warp, now);
+        return FTH_OK;
+    }
+    const uint64_t issue = context->timing->issue;
+    warp->issued += access->gap;
+    uint64_t at = wait_for_loads(warp, warp->issued, now + access->gap * issue, issue);
+    uint64_t *free_at =
+        &warps->scheduler_free_at[block->sm * warps->schedulers +
+                                  event % warps->warps_per_block % warps->schedulers];
+    *free_at = (*free_at > now ? *free_at : now) + (uint64_t)access->gap * FTH_TICKS_PER_CYCLE;
+    at = *free_at > at ? *free_at : at;
+    if (!access->barrier) {
+        fth_event_queue_add(context->queue, event, at);
+        return FTH_OK;
+    }
+    warp->at_barrier = true;
+    block->waiting++;
+    block->barrier_ready = at > block->barrier_ready ? at : block->barrier_ready;
+    check_barrier(warps, slot);
+    return FTH_OK;
+}
+
+enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, uint32_t sm,
+                                      uint64_t block, uint64_t now, struct fth_error *error)
+{
+    struct fth_stream *streams = NULL;
+    FTH_TRY(fth_streams_open_block(warps->context.streams, block, &streams, error));
+    warps->blocks[slot] =
+        (struct block){.index = block, .sm = sm, .running = warps->warps_per_block, .end = now};
+    for (uint32_t i = 0; i < warps->warps_per_block; i++)
+        warps->warps[slot * warps->warps_per_block + i] = (struct warp){.stream = &streams[i]};
+    for (uint32_t i = 0; i < warps->warps_per_block; i++)
+        FTH_TRY(schedule(warps, slot * warps->warps_per_block + i, now, error));
+    return FTH_OK;
+}
+
+enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
+                              struct fth_error *error)
+{
+    const struct block *block = &warps->blocks[event / warps->warps_per_block];
+    struct warp *warp = &warps->warps[event];
+    const struct fth_timed_access *access = warp->stream->first;
+    const struct facts *facts = &warps->facts[access->instruction];
+    uint64_t accepted, done;
+    if (access->shared)
+        fth_timed_l1s_add_shared(warps->context.l1s, block->sm, access->shared, now);
+    if (!fth_timed_l1s_access(warps->context.l1s, block->sm, event, access, facts->kind, now,
+                              &accepted, &done))
+        return fth_no_memory(error, "model caches", NULL);
+    if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
+        add_load(warp, warp->issued + facts->wait, done);
+    warps->end = done > warps->end ? done : warps->end;
+    fth_streams_drop(warp->stream);
+    return schedule(warps, event, accepted, error);
+}
