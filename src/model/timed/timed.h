@@ -42,6 +42,7 @@ struct fth_timing {
     uint64_t store_merge;   /* time in which stores to a line merge */
     uint32_t join_reads;    /* maximum number of reads that become one request */
     uint64_t block_gap;     /* between the starts of two blocks of the first wave */
+    uint64_t warp_gap;      /* between the starts of two warps of a block */
     uint64_t refill;        /* from the end of a block to the start of the next one in its place */
     uint64_t refill_period; /* a GPC accepts new blocks once per period */
     uint64_t launch;        /* time of a launch without blocks */

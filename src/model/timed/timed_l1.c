@@ -176,7 +176,7 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     const uint64_t line = request->line->line;
     const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
     struct recent_read *recent = &l1s->l1s[request->sm].reads[hash >> 58 & (READ_SLOTS - 1)];
-    if (recent->line == line && now < recent->until && recent->warp != request->warp)
+    if (recent->line == line && now < recent->until)
         return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
     const uint64_t random = draw(line, now), quarter = 65536 / 4;
     uint64_t window = 0;

@@ -338,7 +338,9 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
     found.flying &= ~again;
     *fetched |= found.fetched;
     count(l2, request, FTH_TRACE_READ, sectors, &found);
-    const uint64_t back = found.ready + timing->to_l2;
+    static long jit = -1; if (jit < 0) jit = getenv("J") ? atol(getenv("J")) : 0;
+    const uint64_t jh = ((line >> 8) ^ (uint64_t)(request->sm / 16) * 0x51ed27) * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+    const uint64_t back = found.ready + timing->to_l2 + jh * (uint64_t)jit * FTH_TICKS_PER_CYCLE / 65536;
     if (read)
         *read = (struct pending_read){line, back, sectors, 1};
     return back + timing->to_join;

@@ -191,12 +191,15 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     }
     const uint64_t issue = context->timing->issue;
     warp->issued += access->gap;
-    uint64_t at = wait_for_loads(warp, warp->issued, now + access->gap * issue, issue);
-    uint64_t *free_at =
-        &warps->scheduler_free_at[block->sm * warps->schedulers +
-                                  event % warps->warps_per_block % warps->schedulers];
+    const uint64_t running = now + access->gap * issue;
+    uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
+    uint64_t *free_at = &warps->scheduler_free_at[block->sm * warps->schedulers +
+                                                  event % warps->warps_per_block %
+                                                      warps->schedulers];
     *free_at = (*free_at > now ? *free_at : now) + (uint64_t)access->gap * FTH_TICKS_PER_CYCLE;
-    at = *free_at > at ? *free_at : at;
+    static long slack1 = -1, slack2; if (slack1 < 0) { slack1 = getenv("S1") ? atol(getenv("S1")) : 128; slack2 = getenv("S2") ? atol(getenv("S2")) : 0; }
+    const uint64_t slack = (uint64_t)(at == running ? slack1 : slack2) * FTH_TICKS_PER_CYCLE;
+    if (*free_at > slack && *free_at - slack > at) at = *free_at - slack;
     if (!access->barrier) {
         fth_event_queue_add(context->queue, event, at);
         return FTH_OK;
@@ -218,7 +221,8 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
         warps->warps[slot * warps->warps_per_block + i] = (struct warp){.stream = &streams[i]};
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
-        FTH_TRY(schedule(warps, slot * warps->warps_per_block + i, now, error));
+        FTH_TRY(schedule(warps, slot * warps->warps_per_block + i,
+                         now + i * warps->context.timing->warp_gap, error));
     return FTH_OK;
 }
 
