@@ -222,7 +222,7 @@ static inline void fth_totals_add(struct fth_cache_level_totals *totals,
 /* A request of a warp for sectors of one line. */
 struct fth_timed_request {
     uint32_t sm, instruction;
-    uint64_t warp; /* different for all warps of the launch */
+    uint64_t warp; /* different for all resident warps */
     const struct fth_timed_line *line;
     const struct fth_cache_run *runs; /* [line->run_count] */
 };

@@ -88,6 +88,7 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
     l1s->l2 = l2;
     for (uint64_t sm = 0; sm < l1s->sms; sm++) {
         l1s->l1s[sm].used = false;
+        l1s->l1s[sm].free_at = 0;
         if (changed)
             fth_timed_cache_fini(&l1s->l1s[sm].cache);
     }
@@ -109,7 +110,6 @@ static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
              FTH_OK)
         return false;
     l1->used = true;
-    l1->free_at = 0;
     memset(l1->reads, 0, sizeof l1->reads);
     memset(l1->stores, 0, sizeof l1->stores);
     return true;

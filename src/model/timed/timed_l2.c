@@ -215,7 +215,8 @@ static uint32_t fill(struct fth_timed_l2 *l2, struct fth_timed_cache *cache,
     const bool fresh = location->slot == FTH_NO_SLOT;
     fth_cache_fill(cache->cache, location, sectors, &result);
     write_back(l2, &result);
-    fth_flight_add(&cache->flight[location->slot], fresh, sectors, now, ready);
+    if (sectors)
+        fth_flight_add(&cache->flight[location->slot], fresh, sectors, now, ready);
     return result.distance;
 }
 

@@ -40,6 +40,8 @@ static const char *check_geometry(const struct fth_model_params *params)
         return "lines or sectors of L1 and L2 have different sizes";
     if (sector > 0 && line / sector > MAX_LINE_SECTORS)
         return "a line has more than 32 sectors";
+    if (sector > 0 && number_of(params, FTH_KEY_FILL) > sector)
+        return "a miss of the L1 fetches more than one sector";
     if (strcmp(params->values[l2 + FTH_KEY_BYPASS].text, "off") != 0)
         return "accesses bypass the L2";
     for (int level = 0; level < FTH_MODEL_LEVELS; level++) {

@@ -31,7 +31,7 @@ struct block {
     uint32_t sm;
     uint32_t running;       /* warps that have not ended */
     uint32_t waiting;       /* of these, warps at a barrier */
-    uint64_t barrier_ready; /* when the last one of these arrived */
+    uint64_t barrier_ready; /* when the last warp has arrived there or ended */
     uint64_t end;           /* when the last access of an ended warp was complete */
 };
 
@@ -164,6 +164,8 @@ static void end_warp(struct fth_warps *warps, uint32_t slot, const struct warp *
     for (uint8_t i = 0; i < warp->load_count; i++)
         block->end = warp->loads[i].ready > block->end ? warp->loads[i].ready : block->end;
     warps->end = block->end > warps->end ? block->end : warps->end;
+    /* Other warps of the block may wait at a barrier for this one. */
+    block->barrier_ready = now > block->barrier_ready ? now : block->barrier_ready;
     if (--block->running) {
         check_barrier(warps, slot);
         return;
