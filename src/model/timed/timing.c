@@ -122,6 +122,7 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .store_merge = ticks(number_of(params, FTH_KEY_STORE_MERGE_CYCLES)),
         .join_reads = (uint32_t)fth_model_integer(params, FTH_KEY_JOIN_READS),
         .block_gap = ticks(number_of(params, FTH_KEY_BLOCK_CYCLES)),
+        .start_spread = ticks(number_of(params, FTH_KEY_START_CYCLES)),
         .warp_gap = ticks(number_of(params, FTH_KEY_WARP_CYCLES)),
         .refill = ticks(number_of(params, FTH_KEY_REFILL_CYCLES)),
         .refill_period = ticks(number_of(params, FTH_KEY_REFILL_PERIOD)),
