@@ -55,20 +55,26 @@ static enum fth_status set_parameter(void *params, const char *name, const char 
     return fth_model_set(params, name, value, error);
 }
 
-/* Prints on stderr how many parameters come from the description and from --set. */
+/* Prints on stderr how many parameters come from the description and from --set, and whether the
+ * model runs with time. */
 static void report_sources(const struct fth_model_params *params, const char *gpu)
 {
     size_t counts[3] = {0, 0, 0};
     enum fth_model_source source;
     for (size_t i = 0; fth_model_value(params, i, &source); i++)
         counts[source]++;
+    const char *reason = NULL;
+    char time[200] = "with time";
+    if (!fth_model_timed(params, &reason))
+        snprintf(time, sizeof time, "without time (%s)", reason);
     if (gpu)
         cli_note("parameters: %zu from the description of %s, %zu from --set, the others are "
-                 "defaults (see --parameters)",
-                 counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET]);
+                 "defaults (see --parameters); %s",
+                 counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET], time);
     else
-        cli_note("no --gpu; parameters: %zu from --set, the others are defaults (see --parameters)",
-                 counts[FTH_MODEL_SET]);
+        cli_note("no --gpu; parameters: %zu from --set, the others are defaults (see "
+                 "--parameters); %s",
+                 counts[FTH_MODEL_SET], time);
 }
 
 /* ---- traces ---- */
