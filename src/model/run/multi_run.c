@@ -506,5 +506,6 @@ enum fth_status fth_model_run_many(const struct fth_trace *trace, struct fth_mod
         members[i].result = NULL;
     }
     free(steps);
+    fth_log_progress(options->log, "model caches", 1);
     return status;
 }
