@@ -1,6 +1,7 @@
 /* A calendar queue: a ring of buckets, one per cycle, each with a list of events. Adding and taking
  * an event take constant time, because almost all events are due within a few thousand cycles.
- * Later ones wait in a list, which is looked through each time half of the ring has passed. */
+ * Later ones wait in a heap. They are moved to the ring as soon as it reaches their cycle, before
+ * another event of this cycle can be added, so events of one cycle keep their order. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -19,12 +20,14 @@ struct bucket {
 struct fth_event_queue {
     struct bucket buckets[RING];
     uint64_t used[RING / 64]; /* one bit per bucket that is not empty */
-    uint32_t *next;           /* [events] next event of the same bucket, or of the late ones */
+    uint32_t *next;           /* [events] next event of the same bucket */
     uint64_t *times;          /* [events] */
     uint64_t cycle;           /* the current one */
-    uint64_t next_scan;       /* cycle in which the late events are looked through */
     size_t in_ring;
-    uint32_t late; /* first one */
+    uint32_t *late; /* [late_count] a binary heap: event i is due before events 2 i + 1, 2 i + 2 */
+    size_t late_count;
+    uint64_t *orders; /* [events] numbers the late events in the order in which they were added */
+    uint64_t added;   /* late events so far */
 };
 
 enum fth_status fth_event_queue_create(uint32_t events, struct fth_event_queue **out,
@@ -34,12 +37,12 @@ enum fth_status fth_event_queue_create(uint32_t events, struct fth_event_queue *
     *out = queue;
     if (queue) {
         memset(queue->buckets, 0xff, sizeof queue->buckets);
-        queue->late = UINT32_MAX;
-        queue->next_scan = RING / 2;
         queue->next = calloc(events, sizeof *queue->next);
         queue->times = calloc(events, sizeof *queue->times);
+        queue->late = calloc(events, sizeof *queue->late);
+        queue->orders = calloc(events, sizeof *queue->orders);
     }
-    if (queue && queue->next && queue->times)
+    if (queue && queue->next && queue->times && queue->late && queue->orders)
         return FTH_OK;
     fth_event_queue_destroy(queue);
     *out = NULL;
@@ -52,21 +55,56 @@ void fth_event_queue_destroy(struct fth_event_queue *queue)
         return;
     free(queue->next);
     free(queue->times);
+    free(queue->late);
+    free(queue->orders);
     free(queue);
 }
 
-void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t time)
+/* ---- late events ---- */
+
+static uint64_t cycle_of(const struct fth_event_queue *queue, uint32_t event)
 {
-    uint64_t cycle = time >> FTH_CYCLE_SHIFT;
-    if (cycle < queue->cycle)
-        cycle = queue->cycle;
-    queue->times[event] = time;
-    if (cycle - queue->cycle >= RING) {
-        queue->next[event] = queue->late;
-        queue->late = event;
-        return;
+    return queue->times[event] >> FTH_CYCLE_SHIFT;
+}
+
+static bool is_before(const struct fth_event_queue *queue, uint32_t a, uint32_t b)
+{
+    const uint64_t x = cycle_of(queue, a), y = cycle_of(queue, b);
+    return x != y ? x < y : queue->orders[a] < queue->orders[b];
+}
+
+static void add_late(struct fth_event_queue *queue, uint32_t event)
+{
+    size_t at = queue->late_count++;
+    queue->orders[event] = queue->added++;
+    for (; at && is_before(queue, event, queue->late[(at - 1) / 2]); at = (at - 1) / 2)
+        queue->late[at] = queue->late[(at - 1) / 2];
+    queue->late[at] = event;
+}
+
+/* Removes the late event that is due first. There is one. */
+static uint32_t take_late(struct fth_event_queue *queue)
+{
+    const uint32_t first = queue->late[0], moved = queue->late[--queue->late_count];
+    size_t at = 0;
+    for (size_t child = 1; child < queue->late_count; child = 2 * at + 1) {
+        if (child + 1 < queue->late_count &&
+            is_before(queue, queue->late[child + 1], queue->late[child]))
+            child++;
+        if (!is_before(queue, queue->late[child], moved))
+            break;
+        queue->late[at] = queue->late[child];
+        at = child;
     }
-    const uint32_t index = (uint32_t)(cycle % RING);
+    queue->late[at] = moved;
+    return first;
+}
+
+/* ---- the ring ---- */
+
+static void add_to_ring(struct fth_event_queue *queue, uint32_t event)
+{
+    const uint32_t index = (uint32_t)(cycle_of(queue, event) % RING);
     struct bucket *bucket = &queue->buckets[index];
     queue->next[event] = UINT32_MAX;
     if (bucket->first == UINT32_MAX)
@@ -78,34 +116,14 @@ void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t
     queue->in_ring++;
 }
 
-/* Moves late events that are due within the ring into it. The list is in reverse order of arrival;
- * it is reversed first, so that events of one cycle keep this order. */
-static void scan_late(struct fth_event_queue *queue)
+void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t time)
 {
-    uint32_t event = queue->late, reversed = UINT32_MAX;
-    queue->next_scan = queue->cycle + RING / 2;
-    while (event != UINT32_MAX) {
-        const uint32_t next = queue->next[event];
-        queue->next[event] = reversed;
-        reversed = event;
-        event = next;
-    }
-    queue->late = UINT32_MAX;
-    while (reversed != UINT32_MAX) {
-        const uint32_t next = queue->next[reversed];
-        fth_event_queue_add(queue, reversed, queue->times[reversed]);
-        reversed = next;
-    }
-}
-
-/* Returns the cycle of the earliest late event. There is one. */
-static uint64_t first_late(const struct fth_event_queue *queue)
-{
-    uint64_t first = UINT64_MAX;
-    for (uint32_t event = queue->late; event != UINT32_MAX; event = queue->next[event])
-        if (queue->times[event] >> FTH_CYCLE_SHIFT < first)
-            first = queue->times[event] >> FTH_CYCLE_SHIFT;
-    return first;
+    const uint64_t present = queue->cycle << FTH_CYCLE_SHIFT;
+    queue->times[event] = time > present ? time : present;
+    if (cycle_of(queue, event) - queue->cycle < RING)
+        add_to_ring(queue, event);
+    else
+        add_late(queue, event);
 }
 
 /* Returns the number of cycles from the current one to the next bucket that is not empty. There is
@@ -124,15 +142,15 @@ static uint64_t cycles_to_next(const struct fth_event_queue *queue)
 
 bool fth_event_queue_take(struct fth_event_queue *queue, uint32_t *event, uint64_t *time)
 {
-    if (!queue->in_ring) {
-        if (queue->late == UINT32_MAX)
-            return false;
-        queue->cycle = first_late(queue);
-        scan_late(queue);
-    }
-    queue->cycle += cycles_to_next(queue);
-    if (queue->cycle >= queue->next_scan)
-        scan_late(queue);
+    if (!queue->in_ring && !queue->late_count)
+        return false;
+    /* All late events are due after those in the ring. */
+    if (queue->in_ring)
+        queue->cycle += cycles_to_next(queue);
+    else
+        queue->cycle = cycle_of(queue, queue->late[0]);
+    while (queue->late_count && cycle_of(queue, queue->late[0]) - queue->cycle < RING)
+        add_to_ring(queue, take_late(queue));
     const uint32_t index = (uint32_t)(queue->cycle % RING);
     struct bucket *bucket = &queue->buckets[index];
     *event = bucket->first;
@@ -152,5 +170,4 @@ uint32_t fth_event_queue_peek(const struct fth_event_queue *queue)
 void fth_event_queue_restart(struct fth_event_queue *queue)
 {
     queue->cycle = 0;
-    queue->next_scan = RING / 2;
 }
