@@ -23,7 +23,8 @@ static const struct cli_option option_curve = {
     "print the misses of fully associative LRU caches of every size, from the exact reuse "
     "distances of reads"};
 static const struct cli_option option_l1_off = {
-    "l1-off", 0, NULL, CLI_WORD_NONE, "also model the L2 as if every access bypassed the L1"};
+    "l1-off", 0, NULL, CLI_WORD_NONE,
+    "also model the L2 as if every access bypassed the L1 (always without time)"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -187,8 +188,12 @@ const struct cli_command cli_model = {
     "read from standard input. The options from --entry to --seed are for PTX files\n"
     "and programs, those from --kernel to --max-memory for capsules. Print the hits and misses of "
     "L1 and L2 in sectors, the traffic to\n"
-    "memory, and the average latency of a read in cycles, per kernel, launch or\n"
-    "instruction. No GPU is needed.\n"
+    "memory, the average latency of a read in cycles, and the estimated time, per kernel,\n"
+    "launch or instruction. No GPU is needed.\n"
+    "\n"
+    "If the description has latencies and bandwidths, every access gets a time, which\n"
+    "decides the order in which the caches process accesses. --set gpu.timing=off\n"
+    "switches this off.\n"
     "\n"
     "The model is that of M. Kiani and A. Rajabzadeh, \"RDGC: A Reuse Distance-Based\n"
     "Approach to GPU Cache Performance Analysis\", extended for newer GPUs: sectors,\n"

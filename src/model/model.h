@@ -94,7 +94,7 @@ enum fth_model_global {
     FTH_KEY_FAR_CYCLES,
     FTH_KEY_MEMORY_CYCLES,
     FTH_KEY_MEMORY_BYTES_PER_S,
-    /* Of the model with time (timed/). */
+    /* Parameters of the model with time (timed/). */
     FTH_KEY_TIMING,
     FTH_KEY_CLOCK_HZ,
     FTH_KEY_ISSUE_CYCLES,

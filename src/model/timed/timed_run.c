@@ -19,7 +19,7 @@ struct run {
     struct fth_timed_l2 *l2;
     uint64_t done, total; /* accesses */
 
-    /* Of the current launch. */
+    /* State of the current launch. */
     size_t launch;
     struct fth_setting setting;
     struct fth_timing timing;
