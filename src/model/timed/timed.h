@@ -258,6 +258,8 @@ void fth_timed_l2_prefetch(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t 
 const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2);
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);
 void fth_timed_l2_reset_counts(struct fth_timed_l2 *l2);
+/* From now on, adds the reads that reach the L2 to `curves`, which are borrowed. */
+void fth_timed_l2_set_curves(struct fth_timed_l2 *l2, struct fth_curves *curves);
 
 /* ---- timed_l1.c ---- */
 
@@ -283,6 +285,8 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t r
 struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s); /* [instructions + 1] */
 const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s);
 void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s);
+/* From now on, adds the reads of all SMs to `curves`, which are borrowed. */
+void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curves);
 
 /* ---- warps.c ---- */
 
@@ -318,10 +322,12 @@ uint64_t fth_warps_end(const struct fth_warps *warps);
 
 /* ---- timed_run.c ---- */
 
-/* Runs the launches that the options select, and adds their counts to `rows`. */
+/* Runs the launches that the options select, and adds their counts to `rows`, and their reads to
+ * `curves` unless it is NULL. Only `kernel` and `log` of the options are used. */
 FTH_MUST_USE enum fth_status fth_timed_run(const struct fth_trace *trace,
                                            const struct fth_model_params *params,
                                            const struct fth_model_options *options,
-                                           struct fth_model_rows *rows, struct fth_error *error);
+                                           struct fth_model_rows *rows, struct fth_curves *curves,
+                                           struct fth_error *error);
 
 #endif

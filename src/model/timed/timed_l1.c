@@ -45,6 +45,7 @@ struct fth_timed_l1s {
     struct fth_shape shape;
     struct fth_timing timing;
     struct fth_timed_l2 *l2;
+    struct fth_curves *curves;       /* NULL: not wanted */
     struct fth_model_counts *counts; /* [instructions + 1] */
     size_t instructions;
     struct fth_cache_level_totals totals;
@@ -125,6 +126,11 @@ struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s)
 const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s)
 {
     return &l1s->totals;
+}
+
+void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curves)
+{
+    l1s->curves = curves;
 }
 
 void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s)
@@ -286,6 +292,8 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
 static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                             enum fth_trace_access_kind kind, uint64_t now)
 {
+    if (l1s->curves && kind == FTH_TRACE_READ)
+        fth_curves_add_l1(l1s->curves, request->sm, request->line->line, request->line->sectors);
     if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
         request->line->flags & FTH_LINE_REQUEST_BYPASS_L1)
         return bypass(l1s, request, kind, now);

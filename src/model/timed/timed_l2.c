@@ -53,6 +53,7 @@ struct fth_timed_l2 {
     size_t read_count;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
     uint64_t partial_writes;
+    struct fth_curves *curves;    /* NULL: not wanted */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
     struct fth_cache_level_totals totals;
@@ -177,6 +178,11 @@ const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2)
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2)
 {
     return &l2->totals;
+}
+
+void fth_timed_l2_set_curves(struct fth_timed_l2 *l2, struct fth_curves *curves)
+{
+    l2->curves = curves;
 }
 
 void fth_timed_l2_reset_counts(struct fth_timed_l2 *l2)
@@ -372,6 +378,8 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
         read->count++;
         return read->until + timing->to_join;
     }
+    if (l2->curves)
+        fth_curves_add_l2(l2->curves, line, sectors);
     const uint64_t at_l2 = occupy(&l2->sides[side].free_at, at_join + timing->to_l2,
                                   count_bits(sectors) * timing->l2_sector);
     struct found found = read_side(l2, side, request, sectors, at_l2);
