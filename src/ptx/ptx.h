@@ -426,6 +426,8 @@ struct fth_ptx_access {
     enum fth_ptx_path path;
     bool returns;  /* the instruction writes registers: ld and atom, but not st, red and copies */
     bool compares; /* atom.cas */
+    uint32_t wait; /* as in struct fth_ptx_operands */
+    uint64_t issued; /* instructions that the warp has issued, with this one */
     /* For reads of cp.async: the shared addresses that the lanes copy to; NULL for others. */
     const uint64_t *destinations;
 };
@@ -498,6 +500,9 @@ struct fth_ptx_operands {
      * it does not follow if all lanes are outside of them. */
     bool accesses;
     bool drains; /* waits until all accesses in flight are complete (calls, fences) */
+    /* For a load and for cp.async: instructions until the warp needs the result (parse/waits.c);
+     * UINT32_MAX: never, or unknown. */
+    uint32_t wait;
     size_t read_count, write_count;
     const uint32_t *reads, *writes;
 };

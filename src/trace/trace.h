@@ -76,6 +76,7 @@ enum fth_part {
     FTH_PART_FRAME = 0x4d415246,        /* "FRAM": some accesses of one run */
     FTH_PART_SOURCES = 0x45435253,      /* "SRCE": positions of instructions in the source */
     FTH_PART_LAUNCH_END = 0x444e454c,   /* "LEND": totals of a launch that is complete */
+    FTH_PART_PACE = 0x45434150,         /* "PACE": what a launch executes between accesses */
     FTH_PART_INDEX = 0x58444e49         /* "INDX": repeats all headers; the last part */
 };
 
@@ -218,8 +219,48 @@ bool fth_source_copy(const struct fth_source_position *source, struct fth_arena 
 void fth_put_source(const struct fth_source_position *source, struct fth_buffer *out);
 const struct fth_source_position *fth_get_source(struct fth_bytes *bytes, struct fth_arena *arena);
 
+/* ---- pace.c ---- */
+
+/* What the warps of a launch executed between two consecutive accesses to global memory, summed up
+ * over all times that the two instructions followed each other. */
+struct fth_pace_step {
+    uint32_t from; /* instruction of the first access; FTH_PACE_START: the start of the warp */
+    uint32_t to;   /* instruction of the second access */
+    uint64_t count;
+    uint64_t instructions; /* including the second access */
+    uint64_t barriers;     /* of the block */
+    uint64_t shared;       /* requests to shared memory */
+};
+#define FTH_PACE_START UINT32_MAX
+
+/* All steps of a launch. */
+struct fth_pace {
+    struct fth_pace_step *steps;
+    size_t count, capacity;
+    uint32_t *slots; /* hash table: index of a step plus one; 0: empty */
+    size_t slot_count;
+};
+
+/* Returns the step between two instructions and adds it if it is new. NULL: memory is exhausted. */
+struct fth_pace_step *fth_pace_step(struct fth_pace *pace, uint32_t from, uint32_t to);
+/* Returns the step between two instructions, or NULL. */
+const struct fth_pace_step *fth_pace_find(const struct fth_pace *pace, uint32_t from, uint32_t to);
+/* Adds all steps of `more`. Returns false if memory is exhausted. */
+bool fth_pace_add(struct fth_pace *pace, const struct fth_pace *more);
+void fth_pace_fini(struct fth_pace *pace);
+/* Encodes the steps, and `wait` of all instructions in them. ids[i] is the number in the file of
+ * instruction i; steps with an instruction that is not in the file are left out. */
+void fth_put_pace(const struct fth_pace *pace, const uint32_t *ids,
+                  const struct fth_trace_instruction *instructions, struct fth_buffer *out);
+/* Decodes steps and the `wait` of instructions. Returns false if the content is malformed, or, with
+ * bytes->no_memory, if memory is exhausted. */
+bool fth_get_pace(struct fth_bytes *bytes, struct fth_trace_instruction *instructions,
+                  size_t instruction_count, struct fth_pace *pace);
+
 /* ---- trace_reader.c ---- */
 
+/* Returns what a launch executes between accesses, or NULL if the trace does not say. */
+const struct fth_pace *fth_trace_pace(const struct fth_trace *trace, size_t launch);
 /* Returns the next accesses of a cursor in compact form, at least one and at most `max`. *count is
  * 0 and *accesses NULL at the end. The accesses are valid until the next call. */
 FTH_MUST_USE enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t max,
@@ -257,6 +298,9 @@ FTH_MUST_USE enum fth_status fth_trace_writer_add(struct fth_trace_writer *write
 FTH_MUST_USE enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
                                                   const struct fth_trace_launch *totals,
                                                   struct fth_error *error);
+/* Makes the next fth_trace_writer_end write the pace of the launch, with the numbers of
+ * fth_trace_writer_instruction. Borrows it until then. */
+void fth_trace_writer_set_pace(struct fth_trace_writer *writer, const struct fth_pace *pace);
 /* Writes the index, gives the file its final name, and frees the writer, also on failure. */
 FTH_MUST_USE enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer,
                                                      struct fth_error *error);

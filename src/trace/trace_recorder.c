@@ -21,10 +21,19 @@ enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
 #define MAX_PENDING_BYTES ((size_t)128 << 20)
 #define MAX_BLOCK_ACCESSES ((size_t)1 << 20)
 
+/* What a warp has done since its last access. */
+struct progress {
+    uint32_t instruction; /* of its last access; FTH_PACE_START: none yet */
+    uint32_t barriers;    /* since its last access */
+    uint32_t shared;      /* requests to shared memory since its last access */
+    uint64_t issued;      /* instructions of the warp up to its last access */
+};
+
 /* A block that is running. */
 struct block {
     uint64_t index;
     uint64_t next_numbers[MAX_WARPS]; /* per warp: the number of its next access */
+    struct progress progress[MAX_WARPS];
     struct fth_records records;
 };
 
@@ -49,6 +58,7 @@ struct worker {
     /* Direct-mapped cache of the writer's instruction numbers, to avoid taking the lock. */
     struct instruction_slot instruction_cache[INSTRUCTION_CACHE_SLOTS];
     uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
+    struct fth_pace pace;
 };
 
 /* A cluster (or a block without a cluster) that has ended before an earlier one. */
@@ -130,6 +140,9 @@ static struct block *find_block(struct worker *worker, uint64_t index)
     struct block *block = &worker->blocks[worker->last_block];
     block->index = index;
     memset(block->next_numbers, 0, sizeof block->next_numbers);
+    memset(block->progress, 0, sizeof block->progress);
+    for (size_t i = 0; i < MAX_WARPS; i++)
+        block->progress[i].instruction = FTH_PACE_START;
     return block;
 }
 
@@ -147,7 +160,8 @@ static struct fth_trace_instruction facts_of(const struct fth_ptx_access *access
                                           .bytes = access->bytes,
                                           .cache_op = (uint32_t)access->cache_op,
                                           .hints = hints,
-                                          .source = access->source};
+                                          .source = access->source,
+                                          .wait = access->wait};
 }
 
 /* Returns the writer's number of an instruction; SIZE_MAX: memory is exhausted. */
@@ -217,13 +231,43 @@ static bool add_record(struct fth_records *records, const struct fth_record *rec
     return fth_records_add(records, record, active);
 }
 
+/* Adds what the warp has done since its last access to the pace of the launch. */
+static bool add_step(struct worker *worker, struct block *block, uint32_t instruction,
+                     const struct fth_ptx_access *access)
+{
+    struct progress *progress = &block->progress[access->who.warp];
+    struct fth_pace_step *step = fth_pace_step(&worker->pace, progress->instruction, instruction);
+    if (!step)
+        return false;
+    step->count++;
+    step->instructions += access->issued - progress->issued;
+    step->barriers += progress->barriers;
+    step->shared += progress->shared;
+    *progress = (struct progress){.instruction = instruction, .issued = access->issued};
+    return true;
+}
+
+static bool on_barrier(void *user, uint64_t index, uint32_t barrier, uint32_t warps)
+{
+    struct worker *worker = current_worker(user);
+    struct block *block = worker ? find_block(worker, index) : NULL;
+    (void)barrier;
+    if (!block)
+        return fail(user, FTH_OK);
+    for (uint32_t left = warps; left; left &= left - 1)
+        block->progress[__builtin_ctz(left)].barriers++;
+    return true;
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
-    if (worker && count_untraced(worker, access->space))
-        return true;
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
+    if (block && count_untraced(worker, access->space)) {
+        block->progress[access->who.warp].shared += access->space == FTH_SPACE_SHARED;
+        return true;
+    }
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
     bool ok = instruction != SIZE_MAX;
     if (ok) {
@@ -232,7 +276,8 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
                                           .instruction = (uint32_t)instruction,
                                           .warp = access->who.warp,
                                           .mask = access->mask};
-        ok = add_record(&block->records, &record, access);
+        ok = add_record(&block->records, &record, access) &&
+             add_step(worker, block, (uint32_t)instruction, access);
     }
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
@@ -325,8 +370,10 @@ static bool on_done(void *user, uint64_t index)
 /* ---- launches ---- */
 
 /* Frees all workers and pending clusters; adds the counts of the workers to *totals. */
-static void free_workers(struct fth_trace_recorder *recorder, struct fth_trace_launch *totals)
+static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_launch *totals,
+                         struct fth_pace *pace)
 {
+    bool ok = true;
     while (recorder->workers) {
         struct worker *worker = recorder->workers;
         recorder->workers = worker->next;
@@ -336,6 +383,8 @@ static void free_workers(struct fth_trace_recorder *recorder, struct fth_trace_l
         totals->texture += worker->texture;
         for (size_t i = 0; i < worker->block_capacity; i++)
             fth_records_fini(&worker->blocks[i].records);
+        ok = fth_pace_add(pace, &worker->pace) && ok;
+        fth_pace_fini(&worker->pace);
         free(worker->blocks);
         free(worker);
     }
@@ -346,6 +395,7 @@ static void free_workers(struct fth_trace_recorder *recorder, struct fth_trace_l
         free(pending);
     }
     fth_records_fini(&recorder->spare);
+    return ok;
 }
 
 enum fth_status fth_trace_recorder_create(struct fth_trace_writer *writer,
@@ -363,6 +413,7 @@ enum fth_status fth_trace_recorder_create(struct fth_trace_writer *writer,
                                                    .parallel = true,
                                                    .takes_linear = true,
                                                    .access = on_access,
+                                                   .barrier = on_barrier,
                                                    .done = on_done};
     return FTH_OK;
 }
@@ -399,13 +450,20 @@ enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum
     struct fth_trace_launch counted = {.shared_bytes = shared_bytes};
     /* The worker of the calling thread is freed below; the next launch must not find it. */
     pthread_setspecific(recorder->key, NULL);
-    free_workers(recorder, &counted);
+    struct fth_pace pace = {0};
+    if (!free_workers(recorder, &counted, &pace))
+        fail(recorder, FTH_OK);
     /* If writing failed, the engine only reports that the observer stopped it; the recorder has the
      * cause. */
     if (recorder->status != FTH_OK)
         status = recorder->status;
-    if (status == FTH_OK)
-        return fth_trace_writer_end(recorder->writer, &counted, error);
+    if (status == FTH_OK) {
+        fth_trace_writer_set_pace(recorder->writer, &pace);
+        status = fth_trace_writer_end(recorder->writer, &counted, error);
+        fth_pace_fini(&pace);
+        return status;
+    }
+    fth_pace_fini(&pace);
     fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : engine_error);
     return status;
 }

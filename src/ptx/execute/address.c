@@ -489,6 +489,8 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .unit = (enum fth_ptx_unit)inst->unit,
         .returns = inst->operands->write_count > 0,
         .compares = kind == FTH_ACCESS_ATOMIC && inst->atomic == A_CAS,
+        .wait = inst->operands->wait,
+        .issued = warp->instructions + warp->executed,
         .destinations = destinations};
     access.path = path_of(warp, &access, block);
     if (observer->access(observer->user, &access))

@@ -410,6 +410,7 @@ static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
                     meet = next_merge_point(warp);
                 continue;
             }
+            warp->executed = 0;
             warp->instructions += executed;
             warp->thread_instructions += thread_instructions;
             warp->block->clock++;
@@ -417,8 +418,10 @@ static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
             return;
         }
         warp->block->clock++;
+        warp->executed = executed;
         if (lanes && inst->control == K_CONVERGE) {
             if (!run_converged(warp, inst, lanes)) {
+                warp->executed = 0;
                 warp->instructions += executed;
                 warp->thread_instructions += thread_instructions;
                 return;
@@ -431,6 +434,7 @@ static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
             break;
     }
     warp->fragments[warp->current].pc = warp->pc;
+    warp->executed = 0;
     warp->instructions += executed;
     warp->thread_instructions += thread_instructions;
 }

@@ -160,6 +160,7 @@ struct fth_ptx_warp {
      * for all others. */
     uint64_t needed_elsewhere;
     uint64_t instructions, thread_instructions;
+    uint64_t executed; /* instructions of the current turn that are not in `instructions` yet */
     uint8_t *local;        /* [lane][local_stride] */
     uint64_t local_bytes;  /* per thread, for all frames together */
     uint64_t local_stride; /* at least local_bytes */

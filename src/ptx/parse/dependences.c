@@ -123,5 +123,5 @@ bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_functio
             return false;
         inst->operands = &all[pc];
     }
-    return true;
+    return fth_ptx_find_waits(module, function, all);
 }

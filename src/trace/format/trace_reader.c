@@ -28,6 +28,8 @@ struct fth_trace {
     size_t instruction_count, instruction_capacity;
     struct fth_frame *frames; /* in the order of the file: by launch, run, and sort key */
     size_t frame_count, frame_capacity;
+    struct fth_pace *paces; /* [pace_count] by launch */
+    size_t pace_count;
     char truncated[160]; /* message for a truncated file; empty otherwise */
 };
 
@@ -95,7 +97,8 @@ static void get_shared_bytes(struct fth_trace_launch *launch, struct fth_bytes *
 static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes *bytes,
                                        struct fth_error *error)
 {
-    struct fth_trace_instruction instruction = {.line = fth_get_varint32(bytes)}; /* in the PTX */
+    struct fth_trace_instruction instruction = {.line = fth_get_varint32(bytes), /* in the PTX */
+                                                .wait = UINT32_MAX};
     instruction.source_file = fth_get_varint32(bytes);
     instruction.source_line = fth_get_varint32(bytes);
     instruction.index = fth_get_varint32(bytes);
@@ -129,6 +132,30 @@ static enum fth_status get_sources(struct fth_trace *trace, struct fth_bytes *by
     return bytes->failed || bytes->at < bytes->end
                ? refuse(trace, "the file is damaged: a position in the source is not valid", error)
                : FTH_OK;
+}
+
+/* Reads a part with what a launch executes between accesses. */
+static enum fth_status get_pace(struct fth_trace *trace, struct fth_bytes *bytes,
+                                struct fth_error *error)
+{
+    const uint64_t launch = fth_get_varint(bytes);
+    if (bytes->failed || launch >= trace->launch_count)
+        return refuse(trace, "the file is damaged: a part belongs to no launch", error);
+    if (trace->pace_count < trace->launch_count) {
+        struct fth_pace *paces = realloc(trace->paces, trace->launch_count * sizeof *paces);
+        if (!paces)
+            return fth_no_memory(error, "read trace", fth_container_path(trace->container));
+        memset(paces + trace->pace_count, 0,
+               (trace->launch_count - trace->pace_count) * sizeof *paces);
+        trace->paces = paces;
+        trace->pace_count = trace->launch_count;
+    }
+    if (fth_get_pace(bytes, trace->instructions, trace->instruction_count, &trace->paces[launch]))
+        return FTH_OK;
+    return bytes->no_memory
+               ? fth_no_memory(error, "read trace", fth_container_path(trace->container))
+               : refuse(trace, "the file is damaged: instructions between accesses are not valid",
+                        error);
 }
 
 static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame *frame,
@@ -215,6 +242,10 @@ static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *er
             struct fth_bytes bytes = fth_bytes_of(&content);
             status = get_sources(trace, &bytes, error);
         }
+        if (status == FTH_OK && part.type == FTH_PART_PACE) {
+            struct fth_bytes bytes = fth_bytes_of(&content);
+            status = get_pace(trace, &bytes, error);
+        }
         at = part.next;
     }
     if (status == FTH_UNAVAILABLE ||
@@ -245,6 +276,7 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
             status = get_instruction(trace, &bytes, error);
         return status;
     case FTH_PART_SOURCES: return get_sources(trace, &bytes, error);
+    case FTH_PART_PACE: return get_pace(trace, &bytes, error);
     case FTH_PART_FRAME:
         fth_get_frame_header(&bytes, &frame);
         frame.offset = offset;
@@ -349,6 +381,9 @@ void fth_trace_close(struct fth_trace *trace)
         return;
     fth_container_close(trace->container);
     fth_arena_fini(&trace->arena);
+    for (size_t i = 0; i < trace->pace_count; i++)
+        fth_pace_fini(&trace->paces[i]);
+    free(trace->paces);
     free(trace->launches);
     free(trace->instructions);
     free(trace->frames);
@@ -373,6 +408,11 @@ size_t fth_trace_launch_count(const struct fth_trace *trace)
 const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace, size_t index)
 {
     return index < trace->launch_count ? &trace->launches[index] : NULL;
+}
+
+const struct fth_pace *fth_trace_pace(const struct fth_trace *trace, size_t launch)
+{
+    return launch < trace->pace_count && trace->paces[launch].count ? &trace->paces[launch] : NULL;
 }
 
 size_t fth_trace_instruction_count(const struct fth_trace *trace)

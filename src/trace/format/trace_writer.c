@@ -49,6 +49,7 @@ struct fth_trace_writer {
     struct fth_records run;          /* the accesses of the current run */
     uint32_t *order, *scratch_order; /* the sorted order of the run, and memory for sorting */
     size_t order_capacity;
+    const struct fth_pace *pace; /* of the current launch; borrowed; NULL: unknown */
     struct fth_buffer scratch;                     /* content of the part being written */
     struct fth_record frame_items[FRAME_ACCESSES]; /* the accesses of the frame being written */
 };
@@ -411,10 +412,28 @@ enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
                : FTH_OK;
 }
 
+void fth_trace_writer_set_pace(struct fth_trace_writer *writer, const struct fth_pace *pace)
+{
+    writer->pace = pace;
+}
+
+static enum fth_status write_pace(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    const struct fth_pace *pace = writer->pace;
+    writer->pace = NULL;
+    if (!pace || !pace->count)
+        return FTH_OK;
+    writer->scratch.size = 0;
+    fth_put_varint(writer->launch_count - 1, &writer->scratch);
+    fth_put_pace(pace, writer->ids, writer->instructions, &writer->scratch);
+    return put(writer, FTH_PART_PACE, NULL, error);
+}
+
 enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
                                      const struct fth_trace_launch *totals, struct fth_error *error)
 {
     FTH_TRY(flush_run(writer, error));
+    FTH_TRY(write_pace(writer, error));
     struct fth_trace_launch *launch = &writer->launches[writer->launch_count - 1].header;
     launch->shared = totals->shared;
     launch->local = totals->local;
