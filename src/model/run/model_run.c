@@ -31,8 +31,6 @@ static const struct fth_simulation_ops ops = {.begin = begin, .batch = run_batch
 
 /* ---- the run ---- */
 
-#include <stdlib.h>
-void fth_timed_proto(const struct fth_trace *trace, const struct fth_model_params *params);
 enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
                               const struct fth_model_options *options,
                               struct fth_model_result **result, struct fth_error *error)
@@ -41,7 +39,6 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
     struct fth_model_state *state = NULL;
     *result = NULL;
     FTH_TRY(fth_options_read("fth_model_options", options, &known, sizeof known, error));
-    if (getenv("TIMED")) { fth_timed_proto(trace, params); exit(0); }
     FTH_TRY(fth_model_state_create(trace, params, &known, &state, error));
     struct fth_workers *workers = fth_workers_create(state);
     const struct fth_simulation simulation =
