@@ -31,7 +31,7 @@ static const struct cli_option option_shard = {
     "if there is one)"};
 static const struct cli_option option_l1_off = {
     "l1-off", 0, NULL, CLI_WORD_NONE,
-    "also model the L2 as if every access bypassed the L1; takes longer"};
+    "also model the L2 as if every access bypassed the L1 (always without time); takes longer"};
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "save each finished point to FILE as one line of JSON, and continue from the points that are "

@@ -23,7 +23,8 @@ static const struct cli_option option_curve = {
     "print the misses of fully associative LRU caches of every size, from the exact reuse "
     "distances of reads"};
 static const struct cli_option option_l1_off = {
-    "l1-off", 0, NULL, CLI_WORD_NONE, "also model the L2 as if every access bypassed the L1"};
+    "l1-off", 0, NULL, CLI_WORD_NONE,
+    "also model the L2 as if every access bypassed the L1 (always without time)"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -55,20 +56,26 @@ static enum fth_status set_parameter(void *params, const char *name, const char 
     return fth_model_set(params, name, value, error);
 }
 
-/* Prints on stderr how many parameters come from the description and from --set. */
+/* Prints on stderr how many parameters come from the description and from --set, and whether the
+ * model runs with time. */
 static void report_sources(const struct fth_model_params *params, const char *gpu)
 {
     size_t counts[3] = {0, 0, 0};
     enum fth_model_source source;
     for (size_t i = 0; fth_model_value(params, i, &source); i++)
         counts[source]++;
+    const char *reason = NULL;
+    char time[200] = "with time";
+    if (!fth_model_timed(params, &reason))
+        snprintf(time, sizeof time, "without time (%s)", reason);
     if (gpu)
         cli_note("parameters: %zu from the description of %s, %zu from --set, the others are "
-                 "defaults (see --parameters)",
-                 counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET]);
+                 "defaults (see --parameters); %s",
+                 counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET], time);
     else
-        cli_note("no --gpu; parameters: %zu from --set, the others are defaults (see --parameters)",
-                 counts[FTH_MODEL_SET]);
+        cli_note("no --gpu; parameters: %zu from --set, the others are defaults (see "
+                 "--parameters); %s",
+                 counts[FTH_MODEL_SET], time);
 }
 
 /* ---- traces ---- */
@@ -181,8 +188,12 @@ const struct cli_command cli_model = {
     "read from standard input. The options from --entry to --seed are for PTX files\n"
     "and programs, those from --kernel to --max-memory for capsules. Print the hits and misses of "
     "L1 and L2 in sectors, the traffic to\n"
-    "memory, and the average latency of a read in cycles, per kernel, launch or\n"
-    "instruction. No GPU is needed.\n"
+    "memory, the average latency of a read in cycles, and the estimated time, per kernel,\n"
+    "launch or instruction. No GPU is needed.\n"
+    "\n"
+    "If the description has latencies and bandwidths, every access gets a time, which\n"
+    "decides the order in which the caches process accesses. --set gpu.timing=off\n"
+    "switches this off.\n"
     "\n"
     "The model is that of M. Kiani and A. Rajabzadeh, \"RDGC: A Reuse Distance-Based\n"
     "Approach to GPU Cache Performance Analysis\", extended for newer GPUs: sectors,\n"

@@ -63,6 +63,12 @@ FTH_API FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *para
 FTH_API const char *fth_model_value(const struct fth_model_params *params, size_t index,
                                     enum fth_model_source *source);
 
+/* Returns whether the model runs with time for these parameters (docs/model.md). Otherwise *reason
+ * gets the reason, such as "gpu.timing is off"; it is static text, and NULL if the model runs with
+ * time. `reason` may be NULL. If gpu.timing is "on" but a value that the model needs is unknown,
+ * this function returns true, and fth_model_run fails. */
+FTH_API bool fth_model_timed(const struct fth_model_params *params, const char **reason);
+
 /* Counts of one cache level, indexed by enum fth_trace_access_kind. */
 struct fth_model_counts {
     uint64_t requests[3]; /* line requests that reached the level */
@@ -90,18 +96,20 @@ struct fth_model_row {
     const struct fth_trace_instruction *instruction; /* NULL: all instructions */
     uint64_t launches;                               /* number of launches; 0 for an instruction */
     uint64_t warps[3];                               /* number of warp accesses, by access kind */
-    struct fth_model_counts l1, l2;   /* sums over all L1s, and over all sides of the L2 */
-    struct fth_model_counts bypassed; /* the L2 if the L1 were off; see fth_model_options */
+    struct fth_model_counts l1, l2; /* sums over all L1s, and over all sides of the L2 */
+    /* The L2 if the L1 were off (fth_model_options.bypassed); always computed without time. */
+    struct fth_model_counts bypassed;
     /* Read sectors that missed in the near side of the L2 and hit in the far one. */
     uint64_t far_hits;
     /* Sectors read from and written to memory. Write-backs of evicted lines are contained in the
      * rows of kernels and launches, but not in those of instructions. */
     uint64_t dram_reads, dram_writes;
-    /* The following members are set only in rows of kernels and launches. A step is the model's
-     * time unit (docs/model.md). For a launch, l1_steps are the steps of the L1 that takes the
-     * most, and l2_steps those of the L2 side that takes the most; for a kernel, the sum over its
-     * launches. l1_fails and l2_fails count the attempts, of all L1s or sides, that had to be
-     * repeated because no MSHR was free or an MSHR could not take another merge. */
+    /* The following members are set only in rows of kernels and launches. A step is the time unit
+     * of the model without time (docs/model.md); with time, steps and fails are 0. For a launch,
+     * l1_steps are the steps of the L1 that takes the most, and l2_steps those of the L2 side that
+     * takes the most; for a kernel, the sum over its launches. l1_fails and l2_fails count the
+     * attempts, of all L1s or sides, that had to be repeated because no MSHR was free or an MSHR
+     * could not take another merge. */
     uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
     uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
     uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
@@ -126,8 +134,9 @@ struct fth_model_curve {
 /* What fth_model_run computes. Initialise it with FTH_MODEL_OPTIONS. A NULL pointer to this struct
  * means that all options are 0. */
 struct fth_model_options {
-    size_t size;        /* of this struct in bytes */
-    unsigned threads;   /* host threads; 0: one per core. Results do not depend on it. */
+    size_t size; /* of this struct in bytes */
+    /* Host threads; 0: one per core. Results do not depend on it. The model with time uses one. */
+    unsigned threads;
     bool bypassed;      /* also simulate the L2 as if the L1 were off (fth_model_row.bypassed) */
     bool curves;        /* also compute exact stack distances (fth_model_curve) */
     const char *kernel; /* simulate only the launches of this kernel; NULL: all */

@@ -1,6 +1,7 @@
 /* Decides which jobs are run together: those that read the same trace in the same order, which the
  * model can process in one pass (model/multi_run.c). Jobs are sorted so that those with the same
- * L1s are neighbours, because they share the simulation of the L1s as well.
+ * L1s are neighbours, because they share the simulation of the L1s as well. Jobs with time share
+ * nothing, so each of them is a bundle of its own.
  *
  * All jobs of a bundle finish at the same time, so a process that is killed loses the bundles it
  * was working on. A bundle is therefore limited to some tens of seconds of work, unless a single
@@ -26,7 +27,9 @@ struct job_info {
     const char *kernel; /* NULL: all kernels */
     struct fth_sharing_keys keys;
     uint64_t work; /* requested lines */
-    bool alone;    /* the parameters are invalid; the error is reported when the job runs */
+    /* It shares no work, because the model runs with time or the parameters are invalid. The error
+     * is reported when the job runs. */
+    bool alone;
 };
 
 /* Returns how many lines the launches of a kernel (NULL: of all kernels) request. */
@@ -52,7 +55,8 @@ static enum fth_status find_info(const struct fth_exploration *exploration, size
     const enum fth_status status = fth_point_params(exploration, &point, &params, error);
     if (status == FTH_OK)
         job_info->alone = fth_model_sharing_keys(point.input->trace, point.kernel, params,
-                                                 &job_info->keys, NULL) != FTH_OK;
+                                                 &job_info->keys, NULL) != FTH_OK ||
+                          fth_model_timed(params, NULL);
     fth_model_params_destroy(params);
     return status;
 }
@@ -75,6 +79,8 @@ static int compare_infos(const void *a, const void *b)
 {
     const struct job_info *x = a, *y = b;
     int result = compare_streams(x, y);
+    if (!result)
+        result = compare_u64(x->alone, y->alone);
     if (!result)
         result = compare_u64(x->keys.l1_except_ways, y->keys.l1_except_ways);
     if (!result)

@@ -16,7 +16,7 @@
  * each varied parameter. Points with the same trace and the same values of all parameters are one
  * *job*, which is computed once; for example, the baseline belongs to several studies. Jobs are
  * distributed to the *shards* (processes) round robin. Jobs that can share one pass over a trace
- * are a *bundle*, which one thread runs in one pass. */
+ * are a *bundle*, which one thread runs in one pass. A job with time is a bundle of its own. */
 #ifndef FTH_EXPLORE_H
 #define FTH_EXPLORE_H
 

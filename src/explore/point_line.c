@@ -212,10 +212,19 @@ static void put_profile(struct fth_json_writer *json, const char *key,
     fth_json_end(json, ']');
 }
 
-static void put_row(struct fth_json_writer *json, const struct fth_study *study,
+/* A number that may be unknown; then there is no such key. */
+static void put_known(struct fth_json_writer *json, const char *key, double number)
+{
+    if (isnan(number))
+        return;
+    fth_json_key(json, key);
+    fth_json_number(json, number);
+}
+
+/* `timed`: the row has a time instead of steps and fails. */
+static void put_row(struct fth_json_writer *json, const struct fth_study *study, bool timed,
                     const struct fth_model_row *row, const struct fth_model_params *params)
 {
-    const double cycles = fth_model_access_cycles(row, params);
     fth_json_begin(json, '{', true);
     char name[FTH_NAME_BYTES];
     fth_demangle(row->kernel, FTH_NAME_SHORT, name, sizeof name);
@@ -226,8 +235,10 @@ static void put_row(struct fth_json_writer *json, const struct fth_study *study,
     put_count(json, "blocks_per_sm", row->blocks_at_once);
     put_triple(json, "warps", row->warps);
     put_counts(json, "l1", &row->l1);
-    put_count(json, "l1_steps", row->l1_steps);
-    put_count(json, "l1_fails", row->l1_fails);
+    if (!timed) {
+        put_count(json, "l1_steps", row->l1_steps);
+        put_count(json, "l1_fails", row->l1_fails);
+    }
     put_profile(json, "c1r", &row->l1_profile[0]);
     put_profile(json, "c1w", &row->l1_profile[1]);
     put_counts(json, "l2", &row->l2);
@@ -235,15 +246,15 @@ static void put_row(struct fth_json_writer *json, const struct fth_study *study,
     put_profile(json, "c2w", &row->l2_profile[1]);
     if (study->l1_off)
         put_counts(json, "l2_l1_off", &row->bypassed);
-    put_count(json, "l2_steps", row->l2_steps);
-    put_count(json, "l2_fails", row->l2_fails);
+    if (!timed) {
+        put_count(json, "l2_steps", row->l2_steps);
+        put_count(json, "l2_fails", row->l2_fails);
+    }
     put_count(json, "far_hits", row->far_hits);
     put_count(json, "dram_reads", row->dram_reads);
     put_count(json, "dram_writes", row->dram_writes);
-    if (!isnan(cycles)) {
-        fth_json_key(json, "access_cycles");
-        fth_json_number(json, cycles);
-    }
+    put_known(json, "access_cycles", fth_model_access_cycles(row, params));
+    put_known(json, "time_us", round(1e9 * row->seconds) / 1e3);
     fth_json_end(json, '}');
 }
 
@@ -268,11 +279,13 @@ void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
         }
     }
     fth_json_end(&json, '}');
+    fth_json_key(&json, "timed");
+    fth_json_bool(&json, result->timed);
     fth_json_key(&json, "rows");
     fth_json_begin(&json, '[', true);
     for (size_t i = 0; (row = fth_model_row(result, i)); i++)
         if (row->launch == SIZE_MAX && !row->instruction)
-            put_row(&json, point->study, row, params);
+            put_row(&json, point->study, result->timed, row, params);
     fth_json_end(&json, ']');
     fth_line_add_checksum(out, from);
 }

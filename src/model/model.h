@@ -19,6 +19,9 @@
  *   model_state.c   caches and rows of one model     l1s.c           L1s of all SMs, their counts
  *   l2_feed.c       rounds of requests to an L2      join.c          merges reads of several SMs
  *   rows.c          counts of launches and kernels   curves.c        curves of stack distances
+ *   part_log.c      progress of a part of a run
+ *
+ * timed/: the model with time (timed.h)
  *
  * The types that callers of the library see, such as struct fth_model_counts, are in
  * fathom/fathom.h.
@@ -91,7 +94,7 @@ enum fth_model_global {
     FTH_KEY_FAR_CYCLES,
     FTH_KEY_MEMORY_CYCLES,
     FTH_KEY_MEMORY_BYTES_PER_S,
-    /* Of the model with time (timed/). */
+    /* Parameters of the model with time (timed/). */
     FTH_KEY_TIMING,
     FTH_KEY_CLOCK_HZ,
     FTH_KEY_ISSUE_CYCLES,
@@ -101,10 +104,13 @@ enum fth_model_global {
     FTH_KEY_MERGE_CYCLES,
     FTH_KEY_STORE_MERGE_CYCLES,
     FTH_KEY_BLOCK_CYCLES,
+    FTH_KEY_START_CYCLES,
+    FTH_KEY_WARP_CYCLES,
     FTH_KEY_REFILL_CYCLES,
     FTH_KEY_REFILL_PERIOD,
     FTH_KEY_MEMORY_PERCENT,
     FTH_KEY_LAUNCH_NS,
+    FTH_KEY_PARTIAL_WAYS,
     FTH_MODEL_KEYS
 };
 
@@ -293,6 +299,7 @@ FTH_MUST_USE enum fth_status fth_sm_list(const struct fth_model_params *params, 
 struct fth_model_result {
     struct fth_model_row *rows;
     size_t row_count, row_capacity;
+    bool timed; /* accesses had times */
     struct fth_model_curve curves[FTH_MODEL_LEVELS];
 };
 

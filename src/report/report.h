@@ -115,6 +115,9 @@ void fth_cells_put(struct fth_cells *cells, const char *text, double number);
 /* Appends a cell of a column of texts. */
 void fth_cells_put_text(struct fth_cells *cells, const char *text);
 void fth_cells_fini(struct fth_cells *cells);
+/* Removes the column with this key, if there is one, from a table of all these cells. On failure,
+ * sets `failed`. */
+void fth_table_leave_out(struct fth_cells *cells, struct fth_table *table, const char *key);
 /* Returns whether the cells of a column of this kind have a number, and not a text. */
 bool fth_column_is_number(enum fth_column_kind kind);
 /* Appends a table for the terminal. */

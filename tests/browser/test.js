@@ -295,13 +295,15 @@ test("benchmarks, dissections, series of loads and documents of other kinds are 
   execFileSync(fathom, ["dissect", "constant_l1", "--device", "sim:gtx560ti", "--series", series, "-o", path.join(work, "dissect.txt")]);
   execFileSync(fathom, ["bench", "banks", "--device", "sim:rtx2060", "--json", "-o", bench]);
   const page = await open(browser, report("mixed", data("dissected.json"), data("curves.json"), bench, series, data("model.json"), data("model.json"), data("other.json")));
-  await assertCharts(page, { "spectrum-l1": 3, "overflow-tlb_l1": 4, chip: 6, roofline: 6, "bench-stream": 3, "bench-stream-sizes": 6, "bench-scaling": 6, "bench-latency": 4, "bench-banks-4": 40, "strip-constant_l1": 10, "model-all": 6, "model-kernels": 3, "model-kernels-2": 3, "model-lines": 3, "model-profile": 5, "model-curve-l1": 4, "other-runs": 2 });
+  await assertCharts(page, { "spectrum-l1": 3, "overflow-tlb_l1": 4, chip: 6, roofline: 6, "bench-stream": 3, "bench-stream-sizes": 6, "bench-scaling": 6, "bench-latency": 4, "bench-banks-4": 40, "strip-constant_l1": 10, "model-all": 6, "model-kernels": 3, "model-kernels-2": 3, "model-lines": 3, "model-times": 3, "model-times-2": 3, "model-profile": 5, "model-curve-l1": 4, "other-runs": 2 });
   assert.ok(await page.locator("#chart-bench-stream .theory").count() === 1, "STREAM shows its theoretical maximum");
   assert.match(await page.locator("#chart-bench-empty").innerText(), /the device cannot/);
   assert.match(await page.locator("#chart-bench-global").innerText(), /Achieved/);
   const lines = await page.locator("#chart-model-lines svg").textContent();
   assert.match(lines, /rows line 12 read L1 reads50/, "two instructions of a line are combined: 100 of 200 hit");
   assert.match(lines, /rows line 12 read L2 reads10/, "10 of 100 hit");
+  assert.match(await page.locator("#chart-model-times").innerText(), /Estimated time by kernel/);
+  assert.deepStrictEqual(await csvOf(page, "model-times"), [["rows", "estimate", "12.5"], ["rows", "floor", "4.25"], ["columns", "estimate", "3"]]);
   assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
@@ -370,7 +372,7 @@ test("one report shows all results of an H200", async ({ browser }) => {
   const file = report("full", path.join(root, "tests/replay/h200.json"), path.join(root, "tests/replay/h200.zst"), data("dissect-h200.json"), data("series-h200.zst"), ...benches, ...models);
   assert.ok(fs.statSync(file).size < 2e6, `${fs.statSync(file).size} bytes`);
   const page = await open(browser, file);
-  await assertCharts(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "strip-l1": 60, "strip-constant_l1": 20, "model-all": 70, "model-kernels-18": 2, "model-lines-18": 2, "model-profile-35": 5, "model-curve-l1-18": 3, "model-curve-l2-18": 3 });
+  await assertCharts(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "strip-l1": 60, "strip-constant_l1": 20, "model-all": 70, "model-kernels-18": 2, "model-lines-18": 2, "model-times-18": 2, "model-profile-35": 5, "model-curve-l1-18": 3, "model-curve-l2-18": 3 });
   assert.deepStrictEqual(await page.locator(".run > h3").allTextContents(), models.map((model) => path.basename(model, ".zst")));
   for (const id of ["bench-stream-sizes", "bench-stream-threads", "bench-global-vector", "bench-scaling-memory", "bench-scaling-l1", "bench-shared-peak4", "bench-link-sizes"]) assert.strictEqual(await page.locator(`#chart-${id} line.theory`).count(), 1, `${id} shows its theoretical maximum`);
   assert.match(await page.locator("#chart-bench-stream-sizes svg").textContent(), /memory peak: 4814 GB\/s/);

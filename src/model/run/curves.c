@@ -52,6 +52,17 @@ static bool add_sectors(const struct fth_curves *curves, struct fth_distances *d
     return fth_distances_add(distances, numbers, count, NULL);
 }
 
+void fth_curves_add_l1(struct fth_curves *curves, uint32_t sm, uint64_t line, uint64_t sectors)
+{
+    curves->failed = curves->failed || !fth_curves_use_sm(curves, sm) ||
+                     !add_sectors(curves, curves->l1[sm], line, sectors);
+}
+
+void fth_curves_add_l2(struct fth_curves *curves, uint64_t line, uint64_t sectors)
+{
+    curves->failed = curves->failed || !add_sectors(curves, curves->l2, line, sectors);
+}
+
 bool fth_curves_add(struct fth_curves *curves, uint32_t sm, const struct fth_line_request *request,
                     uint64_t sent)
 {
@@ -82,7 +93,7 @@ static bool add_curve(struct fth_model_curve *curve, const struct fth_distances 
 
 bool fth_curves_finish(const struct fth_curves *curves, struct fth_model_result *result)
 {
-    bool ok = add_curve(&result->curves[FTH_MODEL_L2], curves->l2);
+    bool ok = !curves->failed && add_curve(&result->curves[FTH_MODEL_L2], curves->l2);
     for (uint64_t sm = 0; sm < curves->sms && ok; sm++)
         if (curves->l1[sm])
             ok = add_curve(&result->curves[FTH_MODEL_L1], curves->l1[sm]);

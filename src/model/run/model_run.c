@@ -1,5 +1,7 @@
-/* Runs a trace through the caches of one model. */
+/* Runs a trace through the caches of one model, with or without time. */
 #include "model/timed/timed.h"
+
+#include <string.h>
 
 /* ---- a simulation in the thread of the caller; the context is a struct fth_model_state ---- */
 
@@ -29,9 +31,8 @@ static enum fth_status end(void *context, size_t launch, const uint64_t *warps,
 
 static const struct fth_simulation_ops ops = {.begin = begin, .batch = run_batch, .end = end};
 
-/* ---- the run ---- */
+/* ---- the model without time ---- */
 
-/* The model without time. */
 static enum fth_status run_steps(const struct fth_trace *trace,
                                  const struct fth_model_params *params,
                                  const struct fth_model_options *options,
@@ -50,20 +51,95 @@ static enum fth_status run_steps(const struct fth_trace *trace,
     return status;
 }
 
-/* The model with time. */
+/* ---- the model with time ---- */
+
+/* Copies the counts with the L1s off from the rows of another result for the same launches. */
+static enum fth_status copy_bypassed(struct fth_model_result *to,
+                                     const struct fth_model_result *from, struct fth_error *error)
+{
+    bool same = to->row_count == from->row_count;
+    for (size_t i = 0; i < to->row_count && same; i++) {
+        const struct fth_model_row *row = &from->rows[i];
+        same = to->rows[i].instruction == row->instruction && to->rows[i].launch == row->launch &&
+               strcmp(to->rows[i].kernel, row->kernel) == 0;
+        if (same)
+            to->rows[i].bypassed = row->bypassed;
+    }
+    return same ? FTH_OK
+                : fth_fail(error, FTH_INVALID, "model caches", NULL,
+                           "the model with time and the one without have different results: the "
+                           "trace has changed");
+}
+
+/* Adds the counts with the L1s off. Only the model without time has them. */
+static enum fth_status add_bypassed(const struct fth_trace *trace,
+                                    const struct fth_model_params *params,
+                                    const struct fth_model_options *options,
+                                    struct fth_model_result *result, struct fth_error *error)
+{
+    struct fth_model_options without = *options;
+    struct fth_model_result *bypassed = NULL;
+    without.curves = false;
+    FTH_TRY(run_steps(trace, params, &without, &bypassed, error));
+    const enum fth_status status = copy_bypassed(result, bypassed, error);
+    fth_model_result_destroy(bypassed);
+    return status;
+}
+
+/* Runs the launches, without the counts with the L1s off. */
+static enum fth_status run_launches(const struct fth_trace *trace,
+                                    const struct fth_model_params *params,
+                                    const struct fth_model_options *options,
+                                    struct fth_model_result **result, struct fth_error *error)
+{
+    struct fth_model_rows rows = {0};
+    struct fth_curves *curves = NULL;
+    enum fth_status status = fth_model_rows_init(&rows, trace, error);
+    if (status == FTH_OK && options->curves)
+        status = fth_curves_create(fth_model_integer(params, FTH_KEY_SMS), &curves, error);
+    if (status == FTH_OK)
+        status = fth_timed_run(trace, params, options, &rows, curves, error);
+    if (status == FTH_OK)
+        status = fth_model_rows_take(&rows, curves, result, error);
+    if (status == FTH_OK)
+        (*result)->timed = true;
+    fth_curves_destroy(curves);
+    fth_model_rows_fini(&rows);
+    return status;
+}
+
 static enum fth_status run_timed(const struct fth_trace *trace,
                                  const struct fth_model_params *params,
                                  const struct fth_model_options *options,
                                  struct fth_model_result **result, struct fth_error *error)
 {
-    struct fth_model_rows rows = {0};
-    enum fth_status status = fth_model_rows_init(&rows, trace, error);
-    if (status == FTH_OK)
-        status = fth_timed_run(trace, params, options, &rows, error);
-    if (status == FTH_OK)
-        status = fth_model_rows_take(&rows, NULL, result, error);
-    fth_model_rows_fini(&rows);
+    if (!options->bypassed)
+        return run_launches(trace, params, options, result, error);
+    struct fth_part_log log;
+    struct fth_model_options part = *options;
+    part.log = &log.log;
+    fth_part_log_init(&log, options->log, 0, 0.5); /* both models take about as long */
+    FTH_TRY(run_launches(trace, params, &part, result, error));
+    fth_part_log_init(&log, options->log, 0.5, 1);
+    const enum fth_status status = add_bypassed(trace, params, &part, *result, error);
+    if (status != FTH_OK) {
+        fth_model_result_destroy(*result);
+        *result = NULL;
+    }
     return status;
+}
+
+/* ---- the run ---- */
+
+enum fth_status fth_model_run_one(const struct fth_trace *trace,
+                                  const struct fth_model_params *params,
+                                  const struct fth_model_options *options,
+                                  struct fth_model_result **result, struct fth_error *error)
+{
+    bool timed = false;
+    *result = NULL;
+    FTH_TRY(fth_timing_choose(params, &timed, error));
+    return (timed ? run_timed : run_steps)(trace, params, options, result, error);
 }
 
 enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
@@ -71,12 +147,9 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
                               struct fth_model_result **result, struct fth_error *error)
 {
     struct fth_model_options known;
-    bool timed = false;
     *result = NULL;
     FTH_TRY(fth_options_read("fth_model_options", options, &known, sizeof known, error));
-    FTH_TRY(fth_timing_choose(params, &timed, error));
-    const enum fth_status status =
-        (timed ? run_timed : run_steps)(trace, params, &known, result, error);
+    const enum fth_status status = fth_model_run_one(trace, params, &known, result, error);
     fth_log_progress(known.log, "model caches", 1);
     return status;
 }

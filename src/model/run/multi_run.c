@@ -11,8 +11,10 @@
  * waves.c reads the trace for the first member. Where several members share something, the first of
  * them owns it and the others refer to it. Each member gets the same result as from a run of its
  * own, because no shared part depends on a parameter in which the members differ. A member whose
- * variant of an LRU stack diverges is run again without stacks. */
-#include "model/run/run.h"
+ * variant of an LRU stack diverges is run again without stacks.
+ *
+ * Members with time share nothing and are run one after the other. */
+#include "model/timed/timed.h"
 
 #include <stdlib.h>
 
@@ -394,52 +396,116 @@ static enum fth_status run_once(const struct fth_trace *trace, struct fth_model_
     return status;
 }
 
-/* Runs the members without a result again, without LRU stacks. */
-static enum fth_status rerun_diverged(const struct fth_trace *trace,
-                                      struct fth_model_member *members, size_t count,
-                                      const struct fth_model_options *options,
-                                      size_t *failed_member, struct fth_error *error)
+/* Runs the members that are marked in `chosen` together. */
+static enum fth_status run_chosen(const struct fth_trace *trace, struct fth_model_member *members,
+                                  size_t count, const bool *chosen, bool use_stacks,
+                                  const struct fth_model_options *options, size_t *failed_member,
+                                  struct fth_error *error)
 {
-    struct fth_model_member *diverged = calloc(count, sizeof *diverged);
+    struct fth_model_member *together = calloc(count, sizeof *together);
     size_t *which = calloc(count, sizeof *which);
     size_t found = 0;
     enum fth_status status = FTH_OK;
-    if (!diverged || !which) {
+    if (!together || !which) {
         status = fth_no_memory(error, "model caches", NULL);
         goto out;
     }
     for (size_t i = 0; i < count; i++)
-        if (!members[i].result) {
+        if (chosen[i]) {
             which[found] = i;
-            diverged[found++] = members[i];
+            together[found++] = members[i];
         }
     if (found) {
-        status = run_once(trace, diverged, found, options, false, failed_member, error);
+        status = run_once(trace, together, found, options, use_stacks, failed_member, error);
         for (size_t i = 0; i < found; i++)
-            members[which[i]] = diverged[i];
+            members[which[i]] = together[i];
         *failed_member = which[*failed_member];
     }
 out:
-    free(diverged);
+    free(together);
     free(which);
     return status;
+}
+
+/* Runs the members without time, and those that diverge again without LRU stacks. Changes `steps`,
+ * which marks them. */
+static enum fth_status run_steps(const struct fth_trace *trace, struct fth_model_member *members,
+                                 size_t count, bool *steps, const struct fth_model_options *options,
+                                 size_t *failed_member, struct fth_error *error)
+{
+    FTH_TRY(run_chosen(trace, members, count, steps, true, options, failed_member, error));
+    for (size_t i = 0; i < count; i++)
+        steps[i] = steps[i] && !members[i].result;
+    return run_chosen(trace, members, count, steps, false, options, failed_member, error);
+}
+
+/* Finds the members without time, and how many there are. */
+static enum fth_status find_steps(const struct fth_model_member *members, size_t count, bool *steps,
+                                  size_t *step_count, size_t *failed_member,
+                                  struct fth_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool timed = false;
+        *failed_member = i;
+        FTH_TRY(fth_timing_choose(members[i].params, &timed, error));
+        steps[i] = !timed;
+        *step_count += !timed;
+    }
+    *failed_member = 0;
+    return FTH_OK;
+}
+
+/* Runs the members with time, which are those without a result, one after the other. `done` members
+ * are finished. */
+static enum fth_status run_timed(const struct fth_trace *trace, struct fth_model_member *members,
+                                 size_t count, size_t done, const struct fth_model_options *options,
+                                 size_t *failed_member, struct fth_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct fth_part_log log;
+        if (members[i].result)
+            continue;
+        fth_part_log_init(&log, options->log, (double)done / (double)count,
+                          (double)(done + 1) / (double)count);
+        const struct fth_model_options own = {.threads = 1,
+                                              .bypassed = members[i].bypassed,
+                                              .kernel = options->kernel,
+                                              .log = &log.log};
+        *failed_member = i;
+        FTH_TRY(fth_model_run_one(trace, members[i].params, &own, &members[i].result, error));
+        members[i].l1 = FTH_L1_OWN;
+        done++;
+    }
+    return FTH_OK;
 }
 
 enum fth_status fth_model_run_many(const struct fth_trace *trace, struct fth_model_member *members,
                                    size_t count, const struct fth_model_options *options,
                                    size_t *failed_member, struct fth_error *error)
 {
+    struct fth_part_log log;
+    size_t step_count = 0;
     *failed_member = 0;
     if (count == 0)
         return FTH_OK;
+    bool *steps = calloc(count, sizeof *steps);
+    if (!steps)
+        return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < count; i++)
         members[i].result = NULL;
-    enum fth_status status = run_once(trace, members, count, options, true, failed_member, error);
+    enum fth_status status = find_steps(members, count, steps, &step_count, failed_member, error);
+    if (status == FTH_OK) {
+        const struct fth_model_options part = {.kernel = options->kernel, .log = &log.log};
+        fth_part_log_init(&log, options->log, 0, (double)step_count / (double)count);
+        status = run_steps(trace, members, count, steps, &part, failed_member, error);
+    }
     if (status == FTH_OK)
-        status = rerun_diverged(trace, members, count, options, failed_member, error);
+        status = run_timed(trace, members, count, step_count, options, failed_member, error);
     for (size_t i = 0; i < count && status != FTH_OK; i++) {
         fth_model_result_destroy(members[i].result);
         members[i].result = NULL;
     }
+    free(steps);
+    fth_log_progress(options->log, "model caches", 1);
     return status;
 }

@@ -5,7 +5,10 @@
  *   workers.c      one model, with one thread for the L2 and several for the L1s
  *   multi_run.c    several models, which share what they have in common
  *
- * Each of them holds the state of its models in struct fth_model_state, one per model. */
+ * model_run.c also runs the model with time (timed/), which reads the trace itself. multi_run.c
+ * runs such models one after the other.
+ *
+ * Each simulation holds the state of its models in struct fth_model_state, one per model. */
 #ifndef FTH_MODEL_RUN_H
 #define FTH_MODEL_RUN_H
 
@@ -108,6 +111,7 @@ struct fth_curves {
     struct fth_distances **l1; /* [sms]; NULL: not yet used */
     struct fth_distances *l2;
     unsigned sector_shift; /* of the L1s */
+    bool failed;           /* fth_curves_add_l1() or fth_curves_add_l2() had no memory */
 };
 
 FTH_MUST_USE enum fth_status fth_curves_create(uint64_t sms, struct fth_curves **curves,
@@ -118,7 +122,11 @@ void fth_curves_destroy(struct fth_curves *curves);
 bool fth_curves_use_sm(struct fth_curves *curves, uint32_t sm);
 bool fth_curves_add(struct fth_curves *curves, uint32_t sm, const struct fth_line_request *request,
                     uint64_t sent);
-/* Adds all streams to the curves of a result. False: out of memory. */
+/* Add sectors that an SM reads, or reads that the L2 receives. Without memory, they set `failed`.
+ */
+void fth_curves_add_l1(struct fth_curves *curves, uint32_t sm, uint64_t line, uint64_t sectors);
+void fth_curves_add_l2(struct fth_curves *curves, uint64_t line, uint64_t sectors);
+/* Adds all streams to the curves of a result. False: out of memory, now or before. */
 bool fth_curves_finish(const struct fth_curves *curves, struct fth_model_result *result);
 
 /* ---- l2_feed.c ---- */
@@ -247,6 +255,26 @@ FTH_MUST_USE enum fth_status fth_model_state_add_rows(struct fth_model_state *st
                                                       const struct fth_l1s *l1s,
                                                       struct fth_error *error);
 void fth_model_state_reset_counts(struct fth_model_state *state);
+
+/* ---- model_run.c ---- */
+
+/* Runs one model, with or without time, with options that fth_options_read() has read. */
+FTH_MUST_USE enum fth_status fth_model_run_one(const struct fth_trace *trace,
+                                               const struct fth_model_params *params,
+                                               const struct fth_model_options *options,
+                                               struct fth_model_result **result,
+                                               struct fth_error *error);
+
+/* ---- part_log.c ---- */
+
+struct fth_part_log {
+    struct fth_log log; /* for the part */
+    const struct fth_log *whole;
+    double from, to; /* range of the part in the progress of the whole run */
+};
+/* `part` must stay where it is while `part->log` is used. `whole` may be NULL. */
+void fth_part_log_init(struct fth_part_log *part, const struct fth_log *whole, double from,
+                       double to);
 
 /* ---- workers.c ---- */
 

@@ -41,7 +41,9 @@ struct fth_timing {
     uint64_t read_merge;    /* maximum time in which misses of several warps in a line merge */
     uint64_t store_merge;   /* time in which stores to a line merge */
     uint32_t join_reads;    /* maximum number of reads that become one request */
-    uint64_t block_gap;     /* between the starts of two blocks of the first wave */
+    uint64_t block_gap;     /* between the starts of two blocks of the first wave on one SM */
+    uint64_t start_spread;  /* time within which all SMs start their first blocks */
+    uint64_t warp_gap;      /* between the starts of two warps of a block */
     uint64_t refill;        /* from the end of a block to the start of the next one in its place */
     uint64_t refill_period; /* a GPC accepts new blocks once per period */
     uint64_t launch;        /* time of a launch without blocks */
@@ -159,6 +161,8 @@ void fth_dispatch_destroy(struct fth_dispatch *dispatch);
 /* The number of slots. The first blocks of the grid start in slots of their own index. */
 uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch);
 uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot);
+/* Returns when the first block of a slot starts. */
+uint64_t fth_dispatch_start(const struct fth_dispatch *dispatch, uint32_t slot);
 /* Returns when a slot whose block ends at `end` can take another block. */
 uint64_t fth_dispatch_ready(const struct fth_dispatch *dispatch, uint32_t slot, uint64_t end);
 /* Adds a slot that can take a block now. */
@@ -254,6 +258,8 @@ void fth_timed_l2_prefetch(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t 
 const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2);
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);
 void fth_timed_l2_reset_counts(struct fth_timed_l2 *l2);
+/* From now on, adds the reads that reach the L2 to `curves`, which are borrowed. */
+void fth_timed_l2_set_curves(struct fth_timed_l2 *l2, struct fth_curves *curves);
 
 /* ---- timed_l1.c ---- */
 
@@ -279,6 +285,8 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t r
 struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s); /* [instructions + 1] */
 const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s);
 void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s);
+/* From now on, adds the reads of all SMs to `curves`, which are borrowed. */
+void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curves);
 
 /* ---- warps.c ---- */
 
@@ -314,10 +322,12 @@ uint64_t fth_warps_end(const struct fth_warps *warps);
 
 /* ---- timed_run.c ---- */
 
-/* Runs the launches that the options select, and adds their counts to `rows`. */
+/* Runs the launches that the options select, and adds their counts to `rows`, and their reads to
+ * `curves` unless it is NULL. Only `kernel` and `log` of the options are used. */
 FTH_MUST_USE enum fth_status fth_timed_run(const struct fth_trace *trace,
                                            const struct fth_model_params *params,
                                            const struct fth_model_options *options,
-                                           struct fth_model_rows *rows, struct fth_error *error);
+                                           struct fth_model_rows *rows, struct fth_curves *curves,
+                                           struct fth_error *error);
 
 #endif

@@ -7,7 +7,9 @@
  *           then also counts as a miss of the L2. The time within which they merge varies: for a
  *           quarter of all requests it is zero, otherwise it is evenly distributed up to the
  *           parameter time.merge_cycles. Fitted to an H200 (docs/results/model-heldout.md).
- *   stores  Stores to the same sectors within time.store_merge_cycles count once. */
+ *   stores  A store to the same line as the store of the SM before it, within
+ * time.store_merge_cycles of the first one, is part of the same request: sectors that it has in
+ * common with that request count once. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 
 /* Sizes of the tables of requests that can merge, per SM: powers of two. Chosen: more than an L1
  * sends within the time in which requests merge. */
-enum { READ_SLOTS = 64, STORE_SLOTS = 64 };
+enum { READ_SLOTS = 64 };
 
 /* The last read of a line that missed. */
 struct recent_read {
@@ -23,7 +25,7 @@ struct recent_read {
     uint32_t fetched; /* sectors that the L2 has fetched for it */
 };
 
-/* The last store to a line. */
+/* The last store. */
 struct recent_store {
     uint64_t line, until;
     uint32_t sectors;
@@ -34,7 +36,7 @@ struct l1 {
     bool used;                    /* in this launch */
     uint64_t free_at;
     struct recent_read reads[READ_SLOTS];
-    struct recent_store stores[STORE_SLOTS];
+    struct recent_store store;
 };
 
 struct fth_timed_l1s {
@@ -43,6 +45,7 @@ struct fth_timed_l1s {
     struct fth_shape shape;
     struct fth_timing timing;
     struct fth_timed_l2 *l2;
+    struct fth_curves *curves;       /* NULL: not wanted */
     struct fth_model_counts *counts; /* [instructions + 1] */
     size_t instructions;
     struct fth_cache_level_totals totals;
@@ -111,7 +114,7 @@ static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
         return false;
     l1->used = true;
     memset(l1->reads, 0, sizeof l1->reads);
-    memset(l1->stores, 0, sizeof l1->stores);
+    l1->store = (struct recent_store){0};
     return true;
 }
 
@@ -123,6 +126,11 @@ struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s)
 const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s)
 {
     return &l1s->totals;
+}
+
+void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curves)
+{
+    l1s->curves = curves;
 }
 
 void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s)
@@ -176,7 +184,7 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     const uint64_t line = request->line->line;
     const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
     struct recent_read *recent = &l1s->l1s[request->sm].reads[hash >> 58 & (READ_SLOTS - 1)];
-    if (recent->line == line && now < recent->until && recent->warp != request->warp)
+    if (recent->line == line && now < recent->until)
         return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
     const uint64_t random = draw(line, now), quarter = 65536 / 4;
     uint64_t window = 0;
@@ -216,16 +224,15 @@ static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     return ready;
 }
 
-/* Returns the sectors of a store that do not merge with those of the last store to the line. */
+/* Returns the sectors of a store that do not merge with those of the last store of the SM. */
 static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                             uint64_t now)
 {
-    const uint64_t line = request->line->line;
-    struct recent_store *recent =
-        &l1s->l1s[request->sm].stores[(line >> l1s->shape.line_shift) % STORE_SLOTS];
+    struct recent_store *recent = &l1s->l1s[request->sm].store;
     const uint32_t sectors = request->line->sectors;
-    if (recent->line != line || now >= recent->until) {
-        *recent = (struct recent_store){line, now + l1s->timing.store_merge, sectors};
+    if (recent->line != request->line->line || now >= recent->until) {
+        *recent =
+            (struct recent_store){request->line->line, now + l1s->timing.store_merge, sectors};
         return sectors;
     }
     const uint32_t fresh = sectors & ~recent->sectors;
@@ -285,6 +292,8 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
 static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                             enum fth_trace_access_kind kind, uint64_t now)
 {
+    if (l1s->curves && kind == FTH_TRACE_READ)
+        fth_curves_add_l1(l1s->curves, request->sm, request->line->line, request->line->sectors);
     if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
         request->line->flags & FTH_LINE_REQUEST_BYPASS_L1)
         return bypass(l1s, request, kind, now);

@@ -14,11 +14,12 @@ struct run {
     const struct fth_model_params *params;
     const struct fth_model_options *options;
     struct fth_model_rows *rows;
+    struct fth_curves *curves; /* NULL: not wanted */
     struct fth_timed_l1s *l1s;
     struct fth_timed_l2 *l2;
     uint64_t done, total; /* accesses */
 
-    /* Of the current launch. */
+    /* State of the current launch. */
     size_t launch;
     struct fth_setting setting;
     struct fth_timing timing;
@@ -114,6 +115,10 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
         FTH_TRY(fth_timed_l2_create(run->params, &run->setting, instructions, &run->l2, error));
     if (!run->l1s)
         FTH_TRY(fth_timed_l1s_create(run->setting.sms, instructions, &run->l1s, error));
+    if (run->curves)
+        run->curves->sector_shift = run->setting.l1.sector_shift;
+    fth_timed_l1s_set_curves(run->l1s, run->curves);
+    fth_timed_l2_set_curves(run->l2, run->curves);
     fth_timed_l2_begin(run->l2, &run->timing, run->setting.cold);
     FTH_TRY(fth_timed_l1s_begin(run->l1s, &run->setting, &run->timing, run->l2, error));
     FTH_TRY(fth_dispatch_create(run->params, &run->setting, &run->timing, &run->dispatch, error));
@@ -138,7 +143,7 @@ static enum fth_status start_blocks(struct run *run, struct fth_error *error)
     const uint32_t slots = fth_dispatch_slots(run->dispatch);
     for (uint32_t slot = 0; slot < slots; slot++)
         FTH_TRY(fth_warps_start_block(run->warps, slot, fth_dispatch_sm(run->dispatch, slot), slot,
-                                      slot * run->timing.block_gap, error));
+                                      fth_dispatch_start(run->dispatch, slot), error));
     run->next_block = slots;
     run->dispatching = false;
     return FTH_OK;
@@ -184,9 +189,10 @@ static enum fth_status run_launch(struct run *run, struct fth_error *error)
 
 enum fth_status fth_timed_run(const struct fth_trace *trace, const struct fth_model_params *params,
                               const struct fth_model_options *options, struct fth_model_rows *rows,
-                              struct fth_error *error)
+                              struct fth_curves *curves, struct fth_error *error)
 {
-    struct run run = {.trace = trace, .params = params, .options = options, .rows = rows};
+    struct run run = {
+        .trace = trace, .params = params, .options = options, .rows = rows, .curves = curves};
     const size_t count = fth_trace_launch_count(trace);
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < count; i++)

@@ -11,23 +11,35 @@ static double number_of(const struct fth_model_params *params, size_t key)
     return params->values[key].number;
 }
 
+#define REASON(name) name " is set, which the model with time does not have"
+
 static bool is_set(const struct fth_model_params *params, size_t key)
 {
     return params->values[key].source == FTH_MODEL_SET;
 }
 
-/* Whether a parameter that only the model without time has was set. */
-static bool sets_steps(const struct fth_model_params *params)
+/* Returns that a parameter which only the model without time has was set, or NULL. */
+static const char *check_step_parameters(const struct fth_model_params *params)
 {
-    static const enum fth_model_key keys[] = {
-        FTH_KEY_PARTITIONS, FTH_KEY_PARTITION_BYTES, FTH_KEY_BANKS,
-        FTH_KEY_BANK_BYTES, FTH_KEY_PORTS,           FTH_KEY_MSHR_SETS,
-        FTH_KEY_MSHR_SIZE,  FTH_KEY_MSHR_MERGES,     FTH_KEY_LATENCY};
-    bool set = is_set(params, FTH_KEY_JOIN_ROUNDS);
-    for (int level = 0; level < FTH_MODEL_LEVELS; level++)
-        for (size_t i = 0; i < FTH_COUNT(keys); i++)
-            set = set || is_set(params, fth_model_key((enum fth_model_level)level, keys[i]));
-    return set;
+    static const struct {
+        enum fth_model_key key;
+        const char *reasons[FTH_MODEL_LEVELS];
+    } rows[] = {
+        {FTH_KEY_PARTITIONS, {REASON("l1.partitions"), REASON("l2.partitions")}},
+        {FTH_KEY_PARTITION_BYTES, {REASON("l1.partition_bytes"), REASON("l2.partition_bytes")}},
+        {FTH_KEY_BANKS, {REASON("l1.banks"), REASON("l2.banks")}},
+        {FTH_KEY_BANK_BYTES, {REASON("l1.bank_bytes"), REASON("l2.bank_bytes")}},
+        {FTH_KEY_PORTS, {REASON("l1.ports"), REASON("l2.ports")}},
+        {FTH_KEY_MSHR_SETS, {REASON("l1.mshr_sets"), REASON("l2.mshr_sets")}},
+        {FTH_KEY_MSHR_SIZE, {REASON("l1.mshr_size"), REASON("l2.mshr_size")}},
+        {FTH_KEY_MSHR_MERGES, {REASON("l1.mshr_merges"), REASON("l2.mshr_merges")}},
+        {FTH_KEY_LATENCY, {REASON("l1.latency"), REASON("l2.latency")}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        for (int level = 0; level < FTH_MODEL_LEVELS; level++)
+            if (is_set(params, fth_model_key((enum fth_model_level)level, rows[i].key)))
+                return rows[i].reasons[level];
+    return is_set(params, FTH_KEY_JOIN_ROUNDS) ? REASON("l2.join_rounds") : NULL;
 }
 
 /* Returns why the geometry cannot be simulated with time, or NULL. */
@@ -70,13 +82,31 @@ bool fth_timing_known(const struct fth_model_params *params, const char **reason
     return !text;
 }
 
+/* Returns why gpu.timing and the other parameters mean the model without time, or NULL. */
+static const char *find_reason(const struct fth_model_params *params)
+{
+    const char *word = params->values[FTH_KEY_TIMING].text, *reason = NULL;
+    if (strcmp(word, "on") == 0)
+        return NULL;
+    if (strcmp(word, "off") == 0)
+        return "gpu.timing is off";
+    return fth_timing_known(params, &reason) ? check_step_parameters(params) : reason;
+}
+
+bool fth_model_timed(const struct fth_model_params *params, const char **reason)
+{
+    const char *text = find_reason(params);
+    if (reason)
+        *reason = text;
+    return !text;
+}
+
 enum fth_status fth_timing_choose(const struct fth_model_params *params, bool *timed,
                                   struct fth_error *error)
 {
-    const char *word = params->values[FTH_KEY_TIMING].text, *reason = NULL;
-    const bool known = fth_timing_known(params, &reason);
-    *timed = strcmp(word, "on") == 0 || (strcmp(word, "auto") == 0 && known && !sets_steps(params));
-    return *timed && !known
+    const char *reason = NULL;
+    *timed = fth_model_timed(params, NULL);
+    return *timed && !fth_timing_known(params, &reason)
                ? fth_fail(error, FTH_INVALID, "model caches", "gpu.timing",
                           "the model with time is not possible: %s; use gpu.timing=off", reason)
                : FTH_OK;
@@ -122,6 +152,8 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .store_merge = ticks(number_of(params, FTH_KEY_STORE_MERGE_CYCLES)),
         .join_reads = (uint32_t)fth_model_integer(params, FTH_KEY_JOIN_READS),
         .block_gap = ticks(number_of(params, FTH_KEY_BLOCK_CYCLES)),
+        .start_spread = ticks(number_of(params, FTH_KEY_START_CYCLES)),
+        .warp_gap = ticks(number_of(params, FTH_KEY_WARP_CYCLES)),
         .refill = ticks(number_of(params, FTH_KEY_REFILL_CYCLES)),
         .refill_period = ticks(number_of(params, FTH_KEY_REFILL_PERIOD)),
         .launch = ticks(number_of(params, FTH_KEY_LAUNCH_NS) * clock / 1e9)};

@@ -151,10 +151,12 @@ function showStudy(grid, document_, name, found) {
   const notes = ["Percentage of sectors that hit."];
   if (place.mark !== null) notes.push(`Dashed line: ${place.show(baseline)}, the value in studies that do not vary it.`);
   else if (baseline !== null) notes.push(`In studies that do not vary it, ${cut(x.title, 60)} is ${cut(place.show(baseline), 60)}.`);
+  const timed = rows.filter((row) => field(row, "timed") === "yes").length;
+  if (timed && timed < rows.length) notes.push("Some points were computed with time, others without: their differences are partly those of the two models.");
   if (panels.length > MAX_PANELS) notes.push(`Only the first ${MAX_PANELS} of ${panels.length} charts are shown; the data table has all values.`);
   const title = `${name ? `${cut(name, 60)}: ` : ""}hit percentage by ${cut(x.title, 60)}${second ? ` and ${cut(second.title, 60)}` : ""}`;
-  const frame = addFigure(grid, { title, name: "explore", wide: true, note: notes.join(" "), columns: ["trace", "kernel", ...axes.map((axis) => axis.names.join("+")), "l1_read_sectors", ...hitColumns.map(([key]) => key), "l2_sectors"],
-    rows: rows.map((row) => [field(row, "trace"), kernelOf(row), ...axes.map((axis) => axis.of(row)), field(row, "l1_read_sectors"), ...hitColumns.map(([key]) => field(row, key)), field(row, "l2_sectors")]) });
+  const frame = addFigure(grid, { title, name: "explore", wide: true, note: notes.join(" "), columns: ["trace", "kernel", ...axes.map((axis) => axis.names.join("+")), "l1_read_sectors", ...hitColumns.map(([key]) => key), "l2_sectors", ...(timed ? ["timed", "time_us"] : [])],
+    rows: rows.map((row) => [field(row, "trace"), kernelOf(row), ...axes.map((axis) => axis.of(row)), field(row, "l1_read_sectors"), ...hitColumns.map(([key]) => field(row, key)), field(row, "l2_sectors"), ...(timed ? [field(row, "timed"), field(row, "time_us")] : [])]) });
   const all = panels.flatMap((panel) => panel.series.flatMap((s) => s.points)), [low, high] = d3.extent(all, (p) => p.y);
   lineMultiples(frame, { panels: panels.slice(0, MAX_PANELS), names: panels[0].series.map((s) => s.name), axis: x, place,
     label: `${title}: ${Math.min(MAX_PANELS, panels.length)} small charts, ${all.length} points from ${number(low)} to ${number(high)} %. Arrow keys step through the points.` });

@@ -1,4 +1,4 @@
-/* The results of 'fathom model': hit ratios by kernel and by source line, profiles of reuse distances, and miss curves, which show the misses
+/* The results of 'fathom model': hit ratios by kernel and by source line, times, profiles of reuse distances, and miss curves, which show the misses
    of caches of other sizes. */
 
 /* A parameter of the model if it is a positive number, otherwise null. */
@@ -28,6 +28,24 @@ function hitRatios(grid, { title, name, note, rows, labelOf, wide = false }) {
   if (!bars.length) return;
   const frame = addFigure(grid, { title, name, note, wide, columns: ["name", "cache", "hit_ratio", "sectors"], rows: table });
   barChart(frame, { rows: bars, unit: "% of sectors", axisEnd: 104 });
+}
+
+const TIMES = [["time_us", "estimate"], ["time_floor_us", "floor"]];
+const WIDE_TIMES = 50; /* longest divided by shortest time from which the axis is logarithmic; chosen */
+
+/* The estimated time of each kernel next to its time floor. A run without time has no estimates. */
+function times(grid, model) {
+  const bars = [];
+  for (const kernel of listOf(model.kernels)) TIMES.forEach(([key, what], i) => {
+    const value = field(kernel, key);
+    if (typeof value === "number" && value > 0) bars.push({ label: `${kernelOf(kernel)} ${what}`, value, colour: colour(i), kernel: kernelOf(kernel), what,
+      lines: [`${kernelOf(kernel)}: ${what}`, `${number(value)} µs`, ...(key === "time_floor_us" && kernel.limited_by ? [`limited by ${textOf(kernel.limited_by)}`] : [])] });
+  });
+  if (!bars.length) return;
+  const estimated = bars.some((bar) => bar.what === "estimate"), [low, high] = d3.extent(bars, (bar) => bar.value);
+  const frame = addFigure(grid, { title: estimated ? "Estimated time by kernel" : "Time floor by kernel", name: "model-times", columns: ["kernel", "time", "us"], rows: bars.map((bar) => [bar.kernel, bar.what, bar.value]),
+    note: `${estimated ? "Estimate: of the model with time, for all launches of the kernel. " : ""}Floor: the time that the traffic takes at full bandwidth, which no kernel can fall below.` });
+  barChart(frame, { rows: bars, unit: "µs", log: high / low > WIDE_TIMES });
 }
 
 /* A position in the source: the name of the file without its folders, and the line. */
@@ -121,6 +139,7 @@ function showModel(grid, model, file) {
   hitRatios(inner, { title: "Hit ratio by kernel", name: "model-kernels", note: "Percentage of sectors that hit.", rows: listOf(model.kernels), labelOf: kernelOf });
   hitRatios(inner, { title: "Hit ratio by source line", name: "model-lines", rows: shown, labelOf: (row) => row.label,
     note: `Kernel, position in the source (or PTX line where it is unknown) and, after @, the call in the kernel if the code is inlined.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} lines with the most sectors.` : ""}` });
+  times(inner, model);
   profiles(inner, model);
   missCurves(inner, model);
   if (!inner.children.length) inner.append(el("p", { class: "note" }, "This document contains nothing that can be drawn."));

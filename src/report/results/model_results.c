@@ -28,6 +28,18 @@ static double floor_us(const struct fth_model_row *row, const struct fth_model_p
     return isnan(seconds) ? seconds : round(1e9 * seconds) / 1e3;
 }
 
+/* Returns the estimated time in microseconds, rounded to nanoseconds; NAN without time. */
+static double time_us(const struct fth_model_row *row)
+{
+    return round(1e9 * row->seconds) / 1e3;
+}
+
+/* Returns a count that only the model without time has; NAN with time. */
+static double step_count(const struct fth_model_row *row, uint64_t count)
+{
+    return isnan(row->seconds) ? (double)count : (double)NAN;
+}
+
 /* Returns the ratio of write sectors that hit; NAN if there are none. */
 static double write_hit_ratio(const struct fth_model_counts *counts)
 {
@@ -60,6 +72,7 @@ static const struct fth_column row_columns[] = {
     {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
     {"dram_write_bytes", "writes", FTH_COLUMN_BYTES},
     {"access_cycles", "Cyc/rd", FTH_COLUMN_NUMBER},
+    {"time_us", "Time us", FTH_COLUMN_NUMBER},
     {"time_floor_us", "Floor us", FTH_COLUMN_NUMBER},
     {"limited_by", "Limit", FTH_COLUMN_TEXT},
 };
@@ -133,8 +146,8 @@ static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
     put_count(cells, row->l1.sectors[FTH_TRACE_READ]);
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l1, true)));
     put_count(cells, sum(row->l1.merges));
-    put_count(cells, row->l1_fails);
-    put_count(cells, row->l1_steps);
+    fth_cells_put(cells, NULL, step_count(row, row->l1_fails));
+    fth_cells_put(cells, NULL, step_count(row, row->l1_steps));
     put_count(cells, sum(row->l2.sectors));
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, true)));
@@ -145,6 +158,7 @@ static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
     put_count(cells, 32 * row->dram_writes);
     fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
     enum fth_model_limit limit;
+    fth_cells_put(cells, NULL, time_us(row));
     fth_cells_put(cells, NULL, floor_us(row, params, &limit));
     fth_cells_put_text(cells, limits[limit]);
 }
@@ -295,6 +309,19 @@ static const struct fth_column *make_launch_columns(struct fth_cells *cells)
     return columns;
 }
 
+/* Leaves out the columns that a result does not have: with time it has no steps and no fails,
+ * without it has no time. */
+static void leave_out_columns(struct fth_cells *cells, struct fth_table *table,
+                              const struct fth_model_result *result)
+{
+    if (result->timed) {
+        fth_table_leave_out(cells, table, "l1_fails");
+        fth_table_leave_out(cells, table, "l1_steps");
+    } else {
+        fth_table_leave_out(cells, table, "time_us");
+    }
+}
+
 static struct fth_table make_table(struct fth_cells *cells, enum fth_model_view view,
                                    const struct fth_model_result *result,
                                    const struct fth_model_params *params)
@@ -437,6 +464,13 @@ static void write_floor(struct fth_json_writer *json, const struct fth_model_row
         fth_json_null(json);
 }
 
+/* Writes a count that only the model without time has. */
+static void write_step_count(struct fth_json_writer *json, const char *key,
+                             const struct fth_model_row *row, uint64_t count)
+{
+    write_number(json, key, step_count(row, count));
+}
+
 static void write_row(struct fth_json_writer *json, enum fth_model_view view,
                       const struct fth_model_row *row, const struct fth_model_params *params)
 {
@@ -460,14 +494,14 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     write_number(json, "dram_write_sectors", (double)row->dram_writes);
     write_number(json, "access_cycles", round_to_tenth(fth_model_access_cycles(row, params)));
     if (!row->instruction) {
+        write_number(json, "time_us", time_us(row));
         write_floor(json, row, params);
-        write_number(json, "time_us", isnan(row->seconds) ? row->seconds : row->seconds * 1e6);
         write_number(json, "l1_bytes", (double)row->l1_bytes);
         write_number(json, "blocks_per_sm", (double)row->blocks_at_once);
-        write_number(json, "l1_steps", (double)row->l1_steps);
-        write_number(json, "l2_steps", (double)row->l2_steps);
-        write_number(json, "l1_fails", (double)row->l1_fails);
-        write_number(json, "l2_fails", (double)row->l2_fails);
+        write_step_count(json, "l1_steps", row, row->l1_steps);
+        write_step_count(json, "l2_steps", row, row->l2_steps);
+        write_step_count(json, "l1_fails", row, row->l1_fails);
+        write_step_count(json, "l2_fails", row, row->l2_fails);
         write_profile(json, "C1R", &row->l1_profile[0]);
         write_profile(json, "C1W", &row->l1_profile[1]);
         write_profile(json, "C2R", &row->l2_profile[0]);
@@ -539,6 +573,8 @@ static void write_json(const struct fth_model_result *result, const struct fth_m
     }
     write_parameters(&json, params);
     if (result) {
+        fth_json_key(&json, "timed");
+        fth_json_bool(&json, result->timed);
         write_list(&json, "kernels", FTH_MODEL_VIEW_KERNELS, result, params);
         write_list(&json, "launches", FTH_MODEL_VIEW_LAUNCHES, result, params);
         write_list(&json, "instructions", FTH_MODEL_VIEW_LINES, result, params);
@@ -570,7 +606,9 @@ enum fth_status fth_report_model(const char *format, enum fth_model_view view,
         return status;
     }
     struct fth_cells cells = {0};
-    const struct fth_table table = make_table(&cells, view, result, params);
+    struct fth_table table = make_table(&cells, view, result, params);
+    if (strcmp(format, "text") == 0 && result)
+        leave_out_columns(&cells, &table, result);
     status = cells.failed ? fth_no_memory(error, "write report", NULL)
                           : fth_report_table(format, &table, options, text, size, error);
     fth_cells_fini(&cells);

@@ -29,6 +29,8 @@ static const struct fth_column last_columns[] = {
     {"l2_read_hit_percent", "rd hit%", FTH_COLUMN_NUMBER},
     {"l2_read_hit_percent_l1_off", "L1 off: rd hit%", FTH_COLUMN_NUMBER},
     {"l2_steps", "steps", FTH_COLUMN_NUMBER},
+    {"timed", "Timed", FTH_COLUMN_TEXT},
+    {"time_us", "Time us", FTH_COLUMN_NUMBER},
 };
 
 struct builder {
@@ -36,7 +38,7 @@ struct builder {
     const char *names[MAX_NAMES]; /* varied parameters */
     size_t name_count;
     bool column_per_name; /* otherwise one column lists all varied parameters */
-    size_t rows;
+    size_t rows, timed_rows;
 };
 
 /* Adds a cell with a copy of the text. */
@@ -105,6 +107,11 @@ static void put_row(struct builder *builder, const struct fth_json *point,
     fth_cells_put(&builder->cells, NULL, hit_percent(l2, true));
     fth_cells_put(&builder->cells, NULL, hit_percent(fth_json_get(row, "l2_l1_off"), true));
     put_number(builder, row, "l2_steps");
+    const struct fth_json *timed = fth_json_get(point, "timed");
+    const bool is_timed = fth_json_is(timed, FTH_JSON_TRUE);
+    fth_cells_put_text(&builder->cells, !timed ? NULL : is_timed ? "yes" : "no");
+    put_number(builder, row, "time_us");
+    builder->timed_rows += is_timed;
     builder->rows++;
 }
 
@@ -165,11 +172,23 @@ static size_t make_columns(const struct builder *builder, struct fth_column colu
     return count;
 }
 
+/* Leaves out the columns that no point has: with time, a point has no steps and no fails; without,
+ * it has no time. */
+static void leave_out_columns(struct builder *builder, struct fth_table *table)
+{
+    static const char *const steps[] = {"l1_fails", "l1_steps", "l2_steps"};
+    if (builder->timed_rows == 0)
+        fth_table_leave_out(&builder->cells, table, "time_us");
+    else if (builder->timed_rows == builder->rows)
+        for (size_t i = 0; i < FTH_COUNT(steps); i++)
+            fth_table_leave_out(&builder->cells, table, steps[i]);
+}
+
 enum fth_status fth_report_points(const char *format, const char *points, size_t points_size,
                                   const struct fth_report_options *options, char **text,
                                   size_t *size, struct fth_error *error)
 {
-    struct fth_column columns[MAX_NAMES + 16];
+    struct fth_column columns[MAX_NAMES + FTH_COUNT(first_columns) + 1 + FTH_COUNT(last_columns)];
     struct builder builder = {.column_per_name = strcmp(format, "text") != 0};
     *text = NULL;
     *size = 0;
@@ -180,9 +199,12 @@ enum fth_status fth_report_points(const char *format, const char *points, size_t
         status = fth_no_memory(error, "show points", NULL);
         goto out;
     }
-    const struct fth_table table = {columns, make_columns(&builder, columns), builder.cells.items,
-                                    builder.rows};
-    status = fth_report_table(format, &table, options, text, size, error);
+    struct fth_table table = {columns, make_columns(&builder, columns), builder.cells.items,
+                              builder.rows};
+    if (!builder.column_per_name)
+        leave_out_columns(&builder, &table);
+    status = builder.cells.failed ? fth_no_memory(error, "show points", NULL)
+                                  : fth_report_table(format, &table, options, text, size, error);
 out:
     fth_cells_fini(&builder.cells);
     return status;

@@ -366,6 +366,7 @@ struct sharing_case {
     bool l1_off;
     bool one_pass;      /* some L1s that differ only in their ways run in one pass */
     bool some_separate; /* and some points must still run separately */
+    const char *timed;  /* y or n for each point: whether it runs with time. NULL: none does */
 };
 
 static const struct sharing_case sharing_cases[] = {
@@ -376,28 +377,32 @@ static const struct sharing_case sharing_cases[] = {
      {"l1.line_bytes=32,128", "l2.size_bytes=64K,256K", "l2.line_bytes=64,128"},
      true,
      false,
-     false},
+     false,
+     NULL},
     {"mvt",
      "N=96",
      {"gpu.sms=3", "l2.sides=2"},
      {"l1.policy=lru,random", "l2.joins=none;0,0,1", "l2.latency=1;a2"},
      true,
      false,
-     false},
+     false,
+     NULL},
     {"2dconv",
      "N=64",
      {"gpu.sms=3", "gpu.max_warps=16"},
      {"gpu.mapping=rr,rand,shuffle", "gpu.seed=1,2", "l2.policy=lru,fifo"},
      true,
      false,
-     false},
+     false,
+     NULL},
     {"corr",
      "N=48",
      {"gpu.sms=4"},
      {"l1.bypass=off,won,rwon", "l2.partitions+l2.banks=1+1,2+2", "l2.mshr_size=1,32"},
      true,
      false,
-     false},
+     false,
+     NULL},
     /* Rounds in which the L2 has a single request. */
     {"corr",
      "N=96",
@@ -405,7 +410,8 @@ static const struct sharing_case sharing_cases[] = {
      {"l1.bypass=won", "l2.size_bytes=128K,1M", "l2.partitions+l2.banks=1+1,4+2"},
      true,
      false,
-     false},
+     false,
+     NULL},
     /* L1s in one pass, with 16 sets of 1 to 9 ways; then with 4 sets. */
     {"atax",
      "N=96",
@@ -413,28 +419,32 @@ static const struct sharing_case sharing_cases[] = {
      {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.sector_bytes=0,32", "l1.latency=1;a2"},
      true,
      true,
-     false},
+     false,
+     NULL},
     {"gramschm",
      "N=32",
      {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
      {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.merged=hit,miss", "l1.ports=1,2,3"},
      false,
      true,
-     false},
+     false,
+     NULL},
     {"nw",
      "N=64",
      {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
      {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.latency=1;a4;40", "l1.index=mod,prime"},
      false,
      true,
-     true},
+     true,
+     NULL},
     {"2mm",
      "N=48",
      {"l1.bypass=won", "l1.sets=4", "l1.sector_bytes=0"},
      {"l1.size_bytes=512,1K,2K,4K,8K", "l1.mshr_size=0,1,2,32", "l1.mshr_merges=0,1"},
      false,
      true,
-     true},
+     true,
+     NULL},
     /* Never in one pass: written lines stay in the L1 (off), or all accesses bypass it
      * (rwon). */
     {"atax",
@@ -443,8 +453,31 @@ static const struct sharing_case sharing_cases[] = {
      {"l1.size_bytes=2K,4K,8K", "l1.bypass=off,rwon", "l1.policy=lru,fifo"},
      false,
      false,
-     false},
+     false,
+     NULL},
+    /* Points with time, which share nothing, and points without time between them. */
+    {"atax",
+     "N=96",
+     {"gpu.sms=3", "l2.sides=2", "l2.joins=0,0,1"},
+     {"gpu.timing=auto,off", "l2.size_bytes=64K,256K", "l1.size_bytes=4K,16K"},
+     true,
+     false,
+     false,
+     "yyyynnnn"},
+    {"mvt",
+     "N=96",
+     {"gpu.sms=4"},
+     {"l1.policy=lru,random", "gpu.timing=off,on", "l1.bypass=off,won"},
+     false,
+     false,
+     false,
+     "nnyynnyy"},
 };
+
+/* What the model with time needs. */
+static const char *const times[][2] = {
+    {"l1.latency_cycles", "30"}, {"l2.latency_cycles", "200"},   {"memory.latency_cycles", "600"},
+    {"l2.bytes_per_s", "5e12"},  {"memory.bytes_per_s", "3e12"}, {"gpu.clock_hz", "1.5e9"}};
 
 /* Creates the exploration of a case, without running it. */
 static struct fth_exploration *create_case(const struct sharing_case *each)
@@ -459,6 +492,8 @@ static struct fth_exploration *create_case(const struct sharing_case *each)
         snprintf(name, sizeof name, "%.*s", (int)(equals - each->set[k]), each->set[k]);
         assert_int_equal(fth_explore_set(exploration, name, equals + 1, &error), FTH_OK);
     }
+    for (size_t k = 0; each->timed && k < FTH_COUNT(times); k++)
+        assert_int_equal(fth_explore_set(exploration, times[k][0], times[k][1], &error), FTH_OK);
     if (strncmp(each->vary[0], "l1.size_bytes", 13) == 0)
         assert_int_equal(fth_explore_set(exploration, "l1.ways", "0", &error), FTH_OK);
     add_launch(exploration, path, each->size);
@@ -466,6 +501,22 @@ static struct fth_exploration *create_case(const struct sharing_case *each)
         vary(exploration, each->vary[k]);
     fth_explore_scope(exploration, each->l1_off);
     return exploration;
+}
+
+/* Checks the member "timed" of the lines of all points. */
+static void check_timed(const struct fth_exploration *exploration, const char *text,
+                        const char *timed)
+{
+    const char *line = strchr(text, '\n') + 1;
+    assert_true(!timed || strlen(timed) == exploration->points);
+    for (size_t i = 0; i < exploration->points; i++, line = strchr(line, '\n') + 1) {
+        char copy[20000];
+        snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "\n"), line);
+        const bool with_time = timed && timed[i] == 'y';
+        assert_non_null(strstr(copy, with_time ? "\"timed\": true" : "\"timed\": false"));
+        assert_int_equal(strstr(copy, "\"time_us\": ") != NULL, with_time);
+        assert_int_equal(strstr(copy, "\"l1_steps\": ") != NULL, !with_time);
+    }
 }
 
 /* Sharing work between points does not change their results. */
@@ -484,6 +535,7 @@ static void sharing_work_does_not_change_results(void **state)
                             &outcome, &error),
             FTH_OK);
         compare_lines(exploration, outcome.text);
+        check_timed(exploration, outcome.text, each->timed);
         assert_int_equal(outcome.l1_one_pass > 0, each->one_pass);
         shared += outcome.l1_shared;
         if (each->some_separate)
@@ -536,6 +588,17 @@ static void preset_has_the_configurations_of_the_paper(void **state)
     assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
     /* The configurations of Section 5.3 of RDGC, and 40 of Section 5.1. */
     assert_int_equal(exploration->points, 263 + 40);
+    /* They are those of the model without time, also if the description has times. */
+    for (size_t i = 0; i < exploration->points; i++) {
+        struct fth_point point;
+        struct fth_model_params *params = NULL;
+        const char *reason = NULL;
+        fth_point_at(exploration, i, &point);
+        assert_int_equal(fth_point_params(exploration, &point, &params, &error), FTH_OK);
+        assert_false(fth_model_timed(params, &reason));
+        assert_string_equal(reason, "gpu.timing is off");
+        fth_model_params_destroy(params);
+    }
     fth_explore_destroy(exploration);
 }
 

@@ -456,6 +456,42 @@ static void points_are_written_completely(void **state)
     fth_explore_destroy(exploration);
 }
 
+/* Jobs with time share no work, so that each of them is a bundle. They do not separate the jobs
+ * without time. */
+static void jobs_with_time_are_bundles_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const times[][2] = {
+        {"l1.latency_cycles", "30"},      {"l2.latency_cycles", "200"},
+        {"memory.latency_cycles", "600"}, {"l2.bytes_per_s", "5e12"},
+        {"memory.bytes_per_s", "3e12"},   {"gpu.clock_hz", "1.5e9"}};
+    struct fth_exploration *exploration = create();
+    struct fth_bundle *bundles = NULL;
+    size_t jobs[8], count = 0, alone = 0, together = 0;
+    write_plain("tuples", "0 0 0 R 0\n", strlen("0 0 0 R 0\n"));
+    assert_int_equal(fth_explore_trace(exploration, "tuples", NULL, NULL, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(times); i++)
+        assert_int_equal(fth_explore_set(exploration, times[i][0], times[i][1], NULL), FTH_OK);
+    assert_int_equal(fth_explore_vary(exploration, "l2.size_bytes=64K,128K,256K,512K", NULL),
+                     FTH_OK);
+    assert_int_equal(fth_explore_vary(exploration, "gpu.timing=auto,off", NULL), FTH_OK);
+    assert_int_equal(fth_plan_complete(exploration, NULL), FTH_OK);
+    assert_int_equal(exploration->jobs, 8);
+    for (size_t i = 0; i < 8; i++)
+        jobs[i] = i;
+    assert_int_equal(fth_explore_bundles(exploration, jobs, 8, 1, &bundles, &count, NULL), FTH_OK);
+    for (size_t i = 0; i < count; i++) {
+        const bool timed = jobs[bundles[i].first] % 2 == 0;
+        assert_int_equal(bundles[i].count, timed ? 1 : 4);
+        alone += timed;
+        together += !timed;
+    }
+    assert_int_equal(alone, 4);
+    assert_int_equal(together, 1);
+    free(bundles);
+    fth_explore_destroy(exploration);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +507,7 @@ int main(void)
         cmocka_unit_test(studies_follow_each_other),
         cmocka_unit_test(kernels_are_found_by_their_names),
         cmocka_unit_test(points_are_written_completely),
+        cmocka_unit_test(jobs_with_time_are_bundles_of_their_own),
     };
     return cmocka_run_group_tests_name("plan", tests, enter_folder, leave_folder);
 }

@@ -35,14 +35,22 @@ static struct fth_model_row rows[] = {
      .l1_bytes = 131072,
      .blocks_at_once = 16,
      .l1_profile = {{counts_read, 6}, {counts_write, 3}},
-     .l2_profile = {{counts_write, 3}, {NULL, 0}}},
-    {.kernel = "add", .launch = 0, .l1 = {.sectors = {300, 0, 0}, .hits = {100, 0, 0}}},
-    {.kernel = "add", .launch = 3, .l1 = {.sectors = {100, 0, 0}, .hits = {99, 0, 0}}},
+     .l2_profile = {{counts_write, 3}, {NULL, 0}},
+     .seconds = NAN},
+    {.kernel = "add",
+     .launch = 0,
+     .l1 = {.sectors = {300, 0, 0}, .hits = {100, 0, 0}},
+     .seconds = NAN},
+    {.kernel = "add",
+     .launch = 3,
+     .l1 = {.sectors = {100, 0, 0}, .hits = {99, 0, 0}},
+     .seconds = NAN},
     {.kernel = "one",
      .launch = SIZE_MAX,
      .launches = 1,
      .last_launch = 4,
-     .l2_profile = {{counts_read, 4}, {counts_write, 2}}},
+     .l2_profile = {{counts_read, 4}, {counts_write, 2}},
+     .seconds = NAN},
     {.kernel = "add",
      .launch = SIZE_MAX,
      .instruction = &instructions[0],
@@ -107,6 +115,53 @@ static void model_results_are_written_completely(void **state)
         assert_int_equal(strlen(text), size);
         const char *kernels = strstr(text, "\n  \"kernels\"");
         check_text(views[i].expected, kernels ? kernels + 1 : text);
+        fth_free(text);
+    }
+    fth_model_params_destroy(params);
+}
+
+static struct fth_model_row timed_rows[] = {{.kernel = "add",
+                                             .launch = SIZE_MAX,
+                                             .launches = 1,
+                                             .l1 = {.sectors = {8, 0, 0}},
+                                             .seconds = 12.3456e-6}};
+static const struct fth_model_result timed_result = {
+    .rows = timed_rows, .row_count = FTH_COUNT(timed_rows), .timed = true};
+
+/* With time, there is an estimated time, but there are no steps and no fails. */
+static void model_results_with_time_have_no_steps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format;
+        const struct fth_model_result *result;
+        const char *has[4], *lacks[4];
+    } rows_of[] = {
+        {"text", &timed_result, {"Time us  Floor us", " 12.346 "}, {"fails", "steps"}},
+        {"text", &result, {"fails", "steps", " 1001 "}, {"Time us"}},
+        {"csv",
+         &timed_result,
+         {",l1_fails,l1_steps,", ",time_us,time_floor_us,", "\nadd,1,0,0,8,0,0,,,0,", ",12.346,"},
+         {NULL}},
+        {"csv", &result, {",13,1001,", ",time_us,"}, {NULL}},
+        {"json",
+         &timed_result,
+         {"\"timed\": true", "\"time_us\": 12.346,", "\"l1_steps\": null", "\"l2_fails\": null"},
+         {NULL}},
+        {"json", &result, {"\"timed\": false", "\"time_us\": null", "\"l2_fails\": 14"}, {NULL}},
+    };
+    const struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = false);
+    struct fth_model_params *params = make_params();
+    for (size_t i = 0; i < FTH_COUNT(rows_of); i++) {
+        char *text = NULL;
+        size_t size = 0;
+        assert_int_equal(fth_report_model(rows_of[i].format, FTH_MODEL_VIEW_KERNELS,
+                                          rows_of[i].result, params, &options, &text, &size, NULL),
+                         FTH_OK);
+        for (size_t k = 0; k < 4 && rows_of[i].has[k]; k++)
+            assert_contains(text, rows_of[i].has[k]);
+        for (size_t k = 0; k < 4 && rows_of[i].lacks[k]; k++)
+            assert_null(strstr(text, rows_of[i].lacks[k]));
         fth_free(text);
     }
     fth_model_params_destroy(params);
@@ -419,10 +474,64 @@ static void points_are_written_completely(void **state)
     free(points);
 }
 
+#define POINTS_START "{\"studies\":[]}\n"
+#define TIMED_POINT "{\"point\":0,\"timed\":true,\"rows\":[{\"kernel\":\"k\",\"time_us\":12.5}]}\n"
+#define OTHER_POINT                                                                                \
+    "{\"point\":1,\"timed\":false,\"rows\":[{\"kernel\":\"k\",\"l1_fails\":5,"                     \
+    "\"l1_steps\":60,\"l2_steps\":70}]}\n"
+
+/* Text has the columns that at least one point has. CSV has all columns. */
+static void points_with_time_are_marked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *points, *expected;
+    } rows_of[] = {
+        {"text", POINTS_START TIMED_POINT,
+         "Point  Study  Trace  Values  Kernel  L1 reads  hit %  merged  L2  all hit%  rd hit%  "
+         "L1 off: rd hit%  Timed  Time us\n"
+         "    0  -      -      -       k              -      -       -   -         -        -  "
+         "              -  yes       12.5\n"},
+        {"text", POINTS_START OTHER_POINT,
+         "Point  Study  Trace  Values  Kernel  L1 reads  hit %  merged  fails  steps  L2  all hit% "
+         " "
+         "rd hit%  L1 off: rd hit%  steps  Timed\n"
+         "    1  -      -      -       k              -      -       -      5     60   -         - "
+         " "
+         "      -                -     70  no\n"},
+        {"text", POINTS_START TIMED_POINT OTHER_POINT,
+         "Point  Study  Trace  Values  Kernel  L1 reads  hit %  merged  fails  steps  L2  all hit% "
+         " "
+         "rd hit%  L1 off: rd hit%  steps  Timed  Time us\n"
+         "    0  -      -      -       k              -      -       -      -      -   -         - "
+         " "
+         "      -                -      -  yes       12.5\n"
+         "    1  -      -      -       k              -      -       -      5     60   -         - "
+         " "
+         "      -                -     70  no           -\n"},
+        {"csv", POINTS_START TIMED_POINT OTHER_POINT,
+         "point,study,trace,kernel,l1_read_sectors,l1_read_hit_percent,l1_merged_sectors,l1_fails,"
+         "l1_steps,l2_sectors,l2_hit_percent,l2_read_hit_percent,l2_read_hit_percent_l1_off,"
+         "l2_steps,timed,time_us,demangled\n"
+         "0,,,k,,,,,,,,,,,yes,12.5,k\n1,,,k,,,,5,60,,,,,70,no,,k\n"},
+    };
+    const struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = false);
+    for (size_t i = 0; i < FTH_COUNT(rows_of); i++) {
+        char *text = NULL;
+        size_t size = 0;
+        assert_int_equal(fth_report_points(rows_of[i].format, rows_of[i].points,
+                                           strlen(rows_of[i].points), &options, &text, &size, NULL),
+                         FTH_OK);
+        assert_string_equal(text, rows_of[i].expected);
+        fth_free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(model_results_are_written_completely),
+        cmocka_unit_test(model_results_with_time_have_no_steps),
         cmocka_unit_test(model_parameters_are_written_without_a_result),
         cmocka_unit_test(bench_results_are_written_completely),
         cmocka_unit_test(plots_are_drawn_completely),
@@ -431,6 +540,7 @@ int main(void)
         cmocka_unit_test(series_are_drawn),
         cmocka_unit_test(series_of_pages_are_drawn),
         cmocka_unit_test(points_are_written_completely),
+        cmocka_unit_test(points_with_time_are_marked),
     };
     return cmocka_run_group_tests_name("results", tests, NULL, NULL);
 }
