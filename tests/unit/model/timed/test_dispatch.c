@@ -167,6 +167,33 @@ static void gpcs_accept_blocks_once_per_period(void **state)
     end(&fixture);
 }
 
+/* All SMs start within a time, the SMs of a TPC together. The next block of an SM follows later. */
+static void sms_start_within_a_time(void **state)
+{
+    (void)state;
+    uint64_t first[8];
+    for (int seed = 1; seed <= 2; seed++) {
+        struct fixture fixture = begin(16, true, "rr");
+        bool differ = false, same = true;
+        assert_int_equal(fth_model_set(fixture.params, "gpu.seed", seed == 1 ? "1" : "2", NULL),
+                         FTH_OK);
+        fixture.timing = (struct fth_timing){.start_spread = 1000, .block_gap = 7};
+        create(&fixture);
+        for (uint32_t slot = 0; slot < 8; slot++) {
+            const uint64_t start = fth_dispatch_start(fixture.dispatch, slot);
+            assert_in_range(start, 0, 999);
+            assert_int_equal(start, fth_dispatch_start(fixture.dispatch, slot / 2 * 2));
+            assert_int_equal(fth_dispatch_start(fixture.dispatch, slot + 8), start + 7);
+            differ = differ || start != fth_dispatch_start(fixture.dispatch, 0);
+            same = same && seed == 2 && start == first[slot];
+            first[slot] = start;
+        }
+        assert_true(differ);
+        assert_false(same); /* the order depends on the seed */
+        end(&fixture);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +203,7 @@ int main(void)
         cmocka_unit_test(turns_continue),
         cmocka_unit_test(without_a_map_the_order_of_arrival_counts),
         cmocka_unit_test(gpcs_accept_blocks_once_per_period),
+        cmocka_unit_test(sms_start_within_a_time),
     };
     return cmocka_run_group_tests_name("dispatch", tests, NULL, NULL);
 }

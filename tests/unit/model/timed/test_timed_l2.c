@@ -7,7 +7,7 @@ static const char *const two_sides[] = {
     "gpu.sms",       "4",       "l2.sides", "2",       "l2.home_mask",  "128",
     "l2.side_of_sm", "0,1,0,1", "l2.joins", "0,0,1,1", "l2.size_bytes", "64K",
     "l2.fill_bytes", "32",      NULL};
-static const char *const none[] = {NULL};
+static const char *const none[] = {"l2.partial_ways", "0", NULL};
 
 enum {
     NEAR_LINE = 0,  /* its home is the side of SM 0 */
@@ -73,6 +73,17 @@ static void write_line(struct fixture *fixture, uint32_t sm, uint64_t line, uint
     const struct fth_timed_line part = {.line = line, .sectors = sectors};
     const struct fth_timed_request request = {.sm = sm, .line = &part};
     fth_timed_l2_write(fixture->l2, &request, counted, now);
+}
+
+/* Writes bytes of one sector. */
+static void write_bytes(struct fixture *fixture, uint32_t sm, uint64_t line, uint32_t from,
+                        uint32_t bytes)
+{
+    const struct fth_timed_line part = {
+        .line = line, .sectors = 1u << (from / 32), .run_count = bytes < 32};
+    const struct fth_cache_run run = {from, bytes};
+    const struct fth_timed_request request = {.sm = sm, .line = &part, .runs = &run};
+    fth_timed_l2_write(fixture->l2, &request, part.sectors, 0);
 }
 
 static uint64_t add_atomic(struct fixture *fixture, uint32_t sm, uint64_t line, uint32_t sectors,
@@ -374,6 +385,63 @@ static void evicted_changes_are_written_to_memory(void **state)
     end(&fixture);
 }
 
+/* Sets of four ways in which at most one line may be written in part. */
+static void partly_written_lines_are_completed(void **state)
+{
+    (void)state;
+    static const char *const few[] = {"l2.size_bytes",   "1024", "l2.ways", "4", "l2.index", "mod",
+                                      "l2.partial_ways", "1",    NULL};
+    struct fixture fixture = begin(few, &costs);
+    const struct fth_l2_counts *others = &counts_of(&fixture)[1];
+    write_bytes(&fixture, 0, 0, 0, 12);   /* sector 0 */
+    write_bytes(&fixture, 0, 0, 32, 12);  /* sector 1 of the same line */
+    write_bytes(&fixture, 0, 256, 0, 32); /* a complete sector */
+    assert_int_equal(others->dram_reads + others->dram_writes, 0);
+    write_bytes(&fixture, 0, 512, 0, 8); /* the second line: the first one is completed */
+    assert_int_equal(others->dram_reads, 2);
+    assert_int_equal(others->dram_writes, 2);
+    assert_int_equal(read_line(&fixture, 0, 0, 3, LATER), HIT);
+    /* A read completes line 512, so line 0 can be written in part again. */
+    read_line(&fixture, 0, 512, 1, 2 * LATER);
+    write_bytes(&fixture, 0, 0, 64, 12);
+    assert_int_equal(others->dram_reads, 2);
+    /* All three lines are evicted. Line 0 is completed, too. One sector of each has changed. */
+    for (uint64_t i = 3; i < 7; i++)
+        read_line(&fixture, 0, 256 * i, 1, i * LATER);
+    assert_int_equal(others->dram_reads, 3);
+    assert_int_equal(others->dram_writes, 2 + 3);
+    end(&fixture);
+}
+
+/* Completing a line occupies memory: two sectors are read, and two are written. */
+static void completing_a_line_takes_time(void **state)
+{
+    (void)state;
+    static const char *const few[] = {"l2.index", "mod", "l2.partial_ways", "1", NULL};
+    struct fth_timing slow = costs;
+    slow.mem_sector = 40;
+    slow.port = 0;
+    struct fixture fixture = begin(few, &slow);
+    read_line(&fixture, 0, 512, 1, 0);
+    write_bytes(&fixture, 0, 0, 0, 12);
+    write_bytes(&fixture, 0, 0, 32, 12);
+    write_bytes(&fixture, 0, 32768, 0, 12); /* in the same set of 16 */
+    assert_int_equal(counts_of(&fixture)[1].dram_reads, 2);
+    assert_int_equal(read_line(&fixture, 0, 1024, 1, 10), (1 + 2 + 2) * 40 - 10 + MISS);
+    end(&fixture);
+}
+
+static void partly_written_lines_can_be_unlimited(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(none, &costs);
+    const struct fth_l2_counts *others = &counts_of(&fixture)[1];
+    for (uint64_t i = 0; i < 8; i++)
+        write_bytes(&fixture, 0, 65536 * i, 0, 4);
+    assert_int_equal(others->dram_reads + others->dram_writes, 0);
+    end(&fixture);
+}
+
 static void atomics_are_executed_in_the_home_side(void **state)
 {
     (void)state;
@@ -463,6 +531,9 @@ int main(void)
         cmocka_unit_test(writes_invalidate_written_sectors_elsewhere),
         cmocka_unit_test(counted_sectors_of_writes_are_hits),
         cmocka_unit_test(evicted_changes_are_written_to_memory),
+        cmocka_unit_test(partly_written_lines_are_completed),
+        cmocka_unit_test(completing_a_line_takes_time),
+        cmocka_unit_test(partly_written_lines_can_be_unlimited),
         cmocka_unit_test(atomics_are_executed_in_the_home_side),
         cmocka_unit_test(launches_begin_at_time_0),
         cmocka_unit_test(lines_have_homes_in_several_sides),

@@ -125,6 +125,10 @@ static void costs_are_in_ticks(void **state)
                                        "30",
                                        "time.block_cycles",
                                        "0.5",
+                                       "time.start_cycles",
+                                       "300",
+                                       "time.warp_cycles",
+                                       "8",
                                        "time.refill_cycles",
                                        "260",
                                        "time.refill_period_cycles",
@@ -149,6 +153,8 @@ static void costs_are_in_ticks(void **state)
     assert_int_equal(timing.read_merge, 34 * CYCLE);
     assert_int_equal(timing.store_merge, 30 * CYCLE);
     assert_int_equal(timing.block_gap, CYCLE / 2);
+    assert_int_equal(timing.start_spread, 300 * CYCLE);
+    assert_int_equal(timing.warp_gap, 8 * CYCLE);
     assert_int_equal(timing.refill, 260 * CYCLE);
     assert_int_equal(timing.refill_period, 150 * CYCLE);
     assert_int_equal(timing.launch, 4000 * CYCLE);

@@ -130,7 +130,8 @@ static void stores_are_not_waited_for(void **state)
     expect_cycles(&row);
 }
 
-/* Two warps with 10 instructions each, which take 10 cycles. */
+/* Two warps with 200 instructions each, which take 200 cycles. A warp that does not wait for data
+ * may be up to 128 cycles ahead of its scheduler. */
 static void warps_share_schedulers(void **state)
 {
     (void)state;
@@ -139,11 +140,46 @@ static void warps_share_schedulers(void **state)
                       .warps = 2,
                       .instructions = {{0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}},
-                      .pace = {{START, 0, 1, 10, 0, 0}},
-                      .cycles = 20 + 100};
+                      .pace = {{START, 0, 1, 200, 0, 0}},
+                      .cycles = 400 - 128 + 100};
     expect_cycles(&row);
+    row.pace[0].instructions = 100; /* 200 - 128 is before the end of its own instructions */
+    row.cycles = 100 + 1 + 100;     /* the L1 processes one line per cycle */
+    expect_cycles(&row);
+    row.pace[0].instructions = 200;
     row.sets[3] = "2";
-    row.cycles = 10 + 1 + 100; /* the L1 processes one line per cycle */
+    row.cycles = 200 + 1 + 100;
+    expect_cycles(&row);
+}
+
+/* Both warps load at once, at 1 and 2, and then need the result after 1 of 200 instructions. The
+ * instructions of warp 1 are issued after those of warp 0: from 202 to 402. */
+static void warps_that_wait_have_no_lead(void **state)
+{
+    (void)state;
+    struct row row = {
+        .sets = {"time.issue_cycles", "1", "gpu.schedulers", "1", NULL},
+        .blocks = 1,
+        .warps = 2,
+        .instructions = {{0, 0}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}, {0, 0, 1, 12288}, {0, 1, 1, 16384}},
+        .pace = {{START, 0, 1, 1, 0, 0}, {0, 1, 1, 200, 0, 0}},
+        .cycles = 402 + 100};
+    expect_cycles(&row);
+    row.instructions[0].wait = NEVER;
+    row.cycles = 402 - 128 + 100;
+    expect_cycles(&row);
+}
+
+/* The warps of a block start 8 cycles apart. */
+static void warps_start_one_after_the_other(void **state)
+{
+    (void)state;
+    const struct row row = {.sets = {"time.warp_cycles", "8", NULL},
+                            .blocks = 1,
+                            .warps = 3,
+                            .accesses = {{0, 0, 0, 4096}, {0, 2, 0, 8192}},
+                            .cycles = 2 * 8 + 16 + 100};
     expect_cycles(&row);
 }
 
@@ -248,16 +284,15 @@ static void gaps_are_rounded(void **state)
     expect_cycles(&row);
 }
 
-/* Blocks of the first wave start 5 cycles apart; a launch takes 1000 ns in addition. */
+/* The first blocks of an SM start 5 cycles apart; a launch takes 1000 ns in addition. */
 static void blocks_start_one_after_the_other(void **state)
 {
     (void)state;
-    const struct row row = {
-        .sets = {"gpu.sms", "3", "time.block_cycles", "5", "time.launch_ns", "1000", NULL},
-        .blocks = 3,
-        .warps = 1,
-        .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}, {2, 0, 0, 12288}},
-        .cycles = 2 * 5 + 16 + 100 + 1000};
+    const struct row row = {.sets = {"time.block_cycles", "5", "time.launch_ns", "1000", NULL},
+                            .blocks = 3,
+                            .warps = 1,
+                            .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}, {2, 0, 0, 12288}},
+                            .cycles = 2 * 5 + 16 + 100 + 1000};
     expect_cycles(&row);
 }
 
@@ -308,6 +343,8 @@ int main(void)
         cmocka_unit_test(further_loads_are_combined),
         cmocka_unit_test(stores_are_not_waited_for),
         cmocka_unit_test(warps_share_schedulers),
+        cmocka_unit_test(warps_that_wait_have_no_lead),
+        cmocka_unit_test(warps_start_one_after_the_other),
         cmocka_unit_test(warps_wait_at_barriers),
         cmocka_unit_test(ended_warps_open_barriers),
         cmocka_unit_test(barriers_belong_to_blocks),
