@@ -307,13 +307,14 @@ static void random_launch(struct fth_rng *rng, struct program *program, size_t i
         for (uint32_t to = 0; to < INSTRUCTIONS; to++)
             if (below(rng, 6) && uses(launch, to) && (from == INSTRUCTIONS || uses(launch, from))) {
                 const uint64_t count = 1 + below(rng, 9);
-                program->pace[index][launch->pace_count++] =
-                    (struct timed_pace){.from = from < INSTRUCTIONS ? from : UINT32_MAX,
-                                        .to = to,
-                                        .count = count,
-                                        .instructions = below(rng, PICK(rng, 2, 12, 60) * count),
-                                        .shared = below(rng, 3) ? 0 : below(rng, 4 * count),
-                                        .barriers = below(rng, 3) ? 0 : below(rng, 3 * count)};
+                program->pace[index][launch->pace_count++] = (struct timed_pace){
+                    .from = from < INSTRUCTIONS ? from : UINT32_MAX,
+                    .to = to,
+                    .count = count,
+                    .instructions = below(rng, PICK(rng, 2, 12, 60) * count),
+                    .shared = below(rng, 3) ? 0 : below(rng, 4 * count),
+                    .latency_cycles = below(rng, 2) ? 0 : below(rng, 100 * count),
+                    .barriers = below(rng, 3) ? 0 : below(rng, 3 * count)};
             }
 }
 
@@ -380,6 +381,7 @@ static void write_launch(struct fth_trace_writer *writer, const struct program *
         step->instructions = row->instructions;
         step->shared = row->shared;
         step->barriers = row->barriers;
+        step->latency_cycles = row->latency_cycles;
     }
     if (launch->pace_count)
         fth_trace_writer_set_pace(writer, &pace);

@@ -604,6 +604,7 @@ static uint64_t merge_store(struct timed_memory *memory, const struct request *r
     if (entry->used && entry->line == request->line && entry->time > now) {
         counted &= ~entry->sectors;
         entry->sectors |= request->sectors;
+        entry->time = now + timed_ticks(memory->gpu->store_merge_cycles);
     } else {
         *entry = (struct merge_entry){.line = request->line,
                                       .time = now + timed_ticks(memory->gpu->store_merge_cycles),

@@ -26,10 +26,10 @@ struct load {
 };
 
 struct warp {
-    int64_t last_number;    /* access number of its last access; -1: none */
-    uint32_t last;          /* its instruction; UINT32_MAX: none */
-    uint64_t issued, ready; /* instructions; when the last access was accepted */
-    uint64_t gap, shared;   /* of its next access */
+    int64_t last_number;           /* access number of its last access; -1: none */
+    uint32_t last;                 /* its instruction; UINT32_MAX: none */
+    uint64_t issued, ready;        /* instructions; when the last access was accepted */
+    uint64_t gap, shared, latency; /* of its next access */
     const struct timed_oracle_access *next;
     struct load loads[REMEMBERED_LOADS];
     size_t load_count;
@@ -206,17 +206,18 @@ static void plan(struct run *run, size_t index)
     }
     const struct timed_pace *pace = find_pace(run, warp->last, warp->next->instruction);
     warp->gap = DEFAULT_GAP;
-    warp->shared = 0;
+    warp->shared = warp->latency = 0;
     bool barrier = false;
     if (pace && pace->count) {
         warp->gap = later(1, rounded(pace->instructions, pace->count));
         warp->shared = rounded(pace->shared, pace->count);
+        warp->latency = rounded(pace->latency_cycles, pace->count);
         barrier = 2 * pace->barriers >= pace->count;
     }
     warp->issued += warp->gap;
     uint64_t *scheduler = &run->scheduler_free[slot->sm][w % run->gpu->schedulers];
     *scheduler = later(*scheduler, warp->ready) + warp->gap * CYCLE;
-    const uint64_t running = warp->ready + warp->gap * issue;
+    const uint64_t running = warp->ready + later(warp->gap * issue, warp->latency * CYCLE);
     uint64_t time = later(running, wait_for_loads(warp, warp->issued, issue));
     if (time > running)
         time = later(time, *scheduler);

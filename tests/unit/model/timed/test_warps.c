@@ -77,7 +77,7 @@ static void loads_are_waited_for_where_they_are_needed(void **state)
                                 .warps = 1,
                                 .instructions = {{0, rows[i].wait}, {0, NEVER}},
                                 .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}},
-                                .pace = {{START, 0, 1, 4, 0, 0}, {0, 1, 1, 3, 0, 0}},
+                                .pace = {{START, 0, 1, 4, 0, 0, 0}, {0, 1, 1, 3, 0, 0, 0}},
                                 .cycles = rows[i].cycles};
         expect_cycles(&row);
     }
@@ -92,7 +92,7 @@ static void several_loads_are_in_flight(void **state)
         .warps = 1,
         .instructions = {{0, 4}, {0, 100}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}, {0, 0, 2, 12288}},
-        .pace = {{START, 0, 1, 1, 0, 0}, {0, 1, 1, 2, 0, 0}, {1, 2, 1, 3, 0, 0}},
+        .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, 1, 1, 2, 0, 0, 0}, {1, 2, 1, 3, 0, 0, 0}},
         /* A at 2, needed by instruction 5; B at 6; the third one is instruction 6. */
         .cycles = 102 + 1 * 2 + 100};
     expect_cycles(&row);
@@ -103,12 +103,13 @@ static void several_loads_are_in_flight(void **state)
 static void further_loads_are_combined(void **state)
 {
     (void)state;
-    struct row row = {
-        .blocks = 1,
-        .warps = 1,
-        .instructions = {{0, 1000}, {0, 0}, {0, NEVER}},
-        .pace = {
-            {START, 0, 1, 1, 0, 0}, {0, 0, 1, 1, 0, 0}, {0, 1, 1, 1, 0, 0}, {1, 2, 1, 1, 0, 0}}};
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, 1000}, {0, 0}, {0, NEVER}},
+                      .pace = {{START, 0, 1, 1, 0, 0, 0},
+                               {0, 0, 1, 1, 0, 0, 0},
+                               {0, 1, 1, 1, 0, 0, 0},
+                               {1, 2, 1, 1, 0, 0, 0}}};
     for (uint32_t i = 0; i < 15; i++)
         row.accesses[i] =
             (struct short_access){0, 0, i < 13 ? 0 : i - 12, 4096 * (uint64_t)(i + 1)};
@@ -140,7 +141,7 @@ static void warps_share_schedulers(void **state)
                       .warps = 2,
                       .instructions = {{0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}},
-                      .pace = {{START, 0, 1, 200, 0, 0}},
+                      .pace = {{START, 0, 1, 200, 0, 0, 0}},
                       .cycles = 400 - 128 + 100};
     expect_cycles(&row);
     row.pace[0].instructions = 100; /* 200 - 128 is before the end of its own instructions */
@@ -163,7 +164,7 @@ static void warps_that_wait_have_no_lead(void **state)
         .warps = 2,
         .instructions = {{0, 0}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}, {0, 0, 1, 12288}, {0, 1, 1, 16384}},
-        .pace = {{START, 0, 1, 1, 0, 0}, {0, 1, 1, 200, 0, 0}},
+        .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, 1, 1, 200, 0, 0, 0}},
         .cycles = 402 + 100};
     expect_cycles(&row);
     row.instructions[0].wait = NEVER;
@@ -192,10 +193,10 @@ static void warps_wait_at_barriers(void **state)
         .warps = 2,
         .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 1, 1, 8192}, {0, 0, 2, 12288}, {0, 1, 2, 16384}},
-        .pace = {{START, 0, 1, 4, 0, 0},
-                 {START, 1, 1, 50, 0, 0},
-                 {0, 2, 1, 1, 1, 0},
-                 {1, 2, 1, 1, 1, 0}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0},
+                 {START, 1, 1, 50, 0, 0, 0},
+                 {0, 2, 1, 1, 1, 0, 0},
+                 {1, 2, 1, 1, 1, 0, 0}},
         .cycles = 102 + 1 + 100};
     expect_cycles(&row);
     /* Several barriers each time count as one. */
@@ -203,7 +204,7 @@ static void warps_wait_at_barriers(void **state)
     expect_cycles(&row);
     /* A barrier in less than half of the cases is none. */
     for (size_t i = 2; i < 4; i++)
-        row.pace[i] = (struct short_pace){(uint32_t)i - 2, 2, 5, 5, 2, 0};
+        row.pace[i] = (struct short_pace){(uint32_t)i - 2, 2, 5, 5, 2, 0, 0};
     row.cycles = 102 + 100;
     expect_cycles(&row);
     for (size_t i = 2; i < 4; i++)
@@ -222,7 +223,7 @@ static void ended_warps_open_barriers(void **state)
         .warps = 2,
         .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 1, 1, 8192}, {0, 0, 2, 12288}},
-        .pace = {{START, 0, 1, 4, 0, 0}, {START, 1, 1, 50, 0, 0}, {0, 2, 1, 1, 1, 0}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0}, {START, 1, 1, 50, 0, 0, 0}, {0, 2, 1, 1, 1, 0, 0}},
         .cycles = 100 + 1 + 100};
     expect_cycles(&row);
 }
@@ -237,10 +238,10 @@ static void barriers_belong_to_blocks(void **state)
         .warps = 2,
         .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {1, 1, 1, 8192}, {0, 0, 2, 12288}, {1, 1, 2, 16384}},
-        .pace = {{START, 0, 1, 4, 0, 0},
-                 {START, 1, 1, 50, 0, 0},
-                 {0, 2, 1, 1, 1, 0},
-                 {1, 2, 1, 1, 1, 0}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0},
+                 {START, 1, 1, 50, 0, 0, 0},
+                 {0, 2, 1, 1, 1, 0, 0},
+                 {1, 2, 1, 1, 1, 0, 0}},
         .cycles = 102 + 100};
     expect_cycles(&row);
 }
@@ -253,13 +254,13 @@ static void shared_requests_occupy_the_l1(void **state)
                       .warps = 1,
                       .instructions = {{0, NEVER}, {0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}},
-                      .pace = {{START, 0, 1, 4, 0, 20}},
+                      .pace = {{START, 0, 1, 4, 0, 20, 0}},
                       .cycles = 8 + 20 + 100};
     expect_cycles(&row);
     /* The second access is issued 2 cycles after the first was accepted; the sum of 3 requests in 2
      * steps is rounded to 2. */
     row.accesses[1] = (struct short_access){0, 0, 1, 8192};
-    row.pace[1] = (struct short_pace){0, 1, 2, 2, 0, 3};
+    row.pace[1] = (struct short_pace){0, 1, 2, 2, 0, 3, 0};
     row.cycles = 28 + 2 + 2 + 100;
     expect_cycles(&row);
 }
@@ -272,15 +273,35 @@ static void gaps_are_rounded(void **state)
                       .warps = 1,
                       .instructions = {{0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}},
-                      .pace = {{START, 0, 2, 7, 0, 0}},
+                      .pace = {{START, 0, 2, 7, 0, 0, 0}},
                       .cycles = 8 + 100};
     expect_cycles(&row);
-    row.pace[0] = (struct short_pace){START, 0, 3, 1, 0, 0};
+    row.pace[0] = (struct short_pace){START, 0, 3, 1, 0, 0, 0};
     row.cycles = 2 + 100;
     expect_cycles(&row);
     /* A pair that the pace does not have: 8 instructions. */
     row.accesses[1] = (struct short_access){0, 0, 0, 8192};
     row.cycles = 2 + 16 + 100;
+    expect_cycles(&row);
+}
+
+/* Instructions that depend on each other take longer than to issue them: 50 cycles in 4 steps are
+ * 13 each. Longer latencies of data are not added to it. */
+static void dependent_instructions_take_time(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, 0}, {0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}},
+                      .pace = {{START, 0, 4, 16, 0, 0, 50}, {0, 1, 1, 4, 0, 0, 60}},
+                      .cycles = 13 + 100};
+    expect_cycles(&row);
+    row.accesses[1] = (struct short_access){0, 0, 1, 8192};
+    row.cycles = 113 + 8 + 100;
+    expect_cycles(&row);
+    row.instructions[0].wait = NEVER;
+    row.cycles = 13 + 60 + 100;
     expect_cycles(&row);
 }
 
@@ -307,7 +328,7 @@ static void slots_are_refilled(void **state)
                       .warps = 1,
                       .instructions = {{0, 0}},
                       .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}},
-                      .pace = {{START, 0, 1, 8, 0, 0}},
+                      .pace = {{START, 0, 1, 8, 0, 0, 0}},
                       .cycles = 116 + 30 + 116};
     expect_cycles(&row);
     row.sets[5] = "100";
@@ -350,6 +371,7 @@ int main(void)
         cmocka_unit_test(barriers_belong_to_blocks),
         cmocka_unit_test(shared_requests_occupy_the_l1),
         cmocka_unit_test(gaps_are_rounded),
+        cmocka_unit_test(dependent_instructions_take_time),
         cmocka_unit_test(blocks_start_one_after_the_other),
         cmocka_unit_test(slots_are_refilled),
         cmocka_unit_test(blocks_are_dispatched_one_per_cycle),

@@ -88,7 +88,7 @@ struct short_access {
 /* A row of a pace; from = FTH_PACE_START: the start of a warp. */
 struct short_pace {
     uint32_t from, to;
-    uint64_t count, instructions, barriers, shared;
+    uint64_t count, instructions, barriers, shared, latency_cycles;
 };
 
 struct short_instruction {
@@ -143,7 +143,8 @@ static inline struct fth_trace *make_trace(const struct short_launch *launch)
                                        .count = row->count,
                                        .instructions = row->instructions,
                                        .barriers = row->barriers,
-                                       .shared = row->shared};
+                                       .shared = row->shared,
+                                       .latency_cycles = row->latency_cycles};
     }
     if (launch->pace_count)
         fth_trace_writer_set_pace(writer, &pace);
