@@ -247,7 +247,7 @@ static void stores_leave_their_data_in_the_l1(void **state)
     assert_int_equal(run(&fixture, (struct access){.sectors = 1}, 100), L1_HIT);
     run(&fixture, store, LATER);
     assert_int_equal(l1_counts(&fixture)->hits[FTH_TRACE_WRITE], 1);
-    /* Of a sector that is written in part, the written bytes are present. */
+    /* Written bytes of a sector that is written in part are present. */
     const struct access part = {.kind = FTH_TRACE_WRITE, .sectors = 2, .run = {40, 8}};
     run(&fixture, part, 2 * LATER);
     assert_int_equal(run(&fixture, (struct access){.sectors = 2, .run = {44, 4}}, 3 * LATER),
