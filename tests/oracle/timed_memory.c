@@ -1,4 +1,4 @@
-/* See timed_memory.h. The sections L1 and "From the SM to memory" of docs/model.md. */
+/* See timed_memory.h. The sections L1 and "From the SM to memory" of docs/model/time.md. */
 #include "timed_memory.h"
 
 #include <stdlib.h>

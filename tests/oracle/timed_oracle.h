@@ -1,5 +1,5 @@
 /* A second implementation of the model with time, as an oracle for src/model/timed. It follows the
- * chapter "Time" of docs/model.md and nothing else: all accesses are in memory, events are in a
+ * page docs/model/time.md and nothing else: all accesses are in memory, events are in a
  * list without order, and everything is found by linear searches. Its caches are those of
  * cache_oracle.c. */
 #ifndef FTH_TESTS_TIMED_ORACLE_H

@@ -86,7 +86,7 @@ static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_mod
     for (size_t i = 0; i < l2->group_sms; i++)
         groups = l2->group_of_sm[i] >= groups ? l2->group_of_sm[i] + 1 : groups;
     l2->read_count = (size_t)groups * JOIN_SLOTS;
-    l2->reads = calloc(l2->read_count, sizeof *l2->reads);
+    l2->reads = calloc(l2->read_count + 1, sizeof *l2->reads);
     return l2->reads ? FTH_OK : fth_no_memory(error, "model caches", NULL);
 }
 
