@@ -67,6 +67,25 @@ static void slots_follow_the_mapping(void **state)
     end(&fixture);
 }
 
+/* 65536 SMs with 65536 blocks each, of which the grid has almost enough. */
+static void too_many_slots_are_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(4000000000, false, "rr");
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_model_set(fixture.params, "gpu.sms", "65536", NULL), FTH_OK);
+    assert_int_equal(fth_model_set(fixture.params, "gpu.max_blocks", "65536", NULL), FTH_OK);
+    assert_int_equal(fth_model_set(fixture.params, "gpu.max_warps", "65536", NULL), FTH_OK);
+    assert_int_equal(fth_model_set(fixture.params, "l1.size_bytes", "512", NULL), FTH_OK);
+    fixture.setting = make_setting(fixture.params, 4000000000, 1);
+    assert_int_equal(fth_dispatch_create(fixture.params, &fixture.setting, &fixture.timing,
+                                         &fixture.dispatch, &error),
+                     FTH_INVALID);
+    assert_contains(error.cause, "at most 2^28");
+    assert_null(fixture.dispatch);
+    end(&fixture);
+}
+
 /* Slot i is on SM i; TPC i / 2 and GPC i / 4. */
 static void gpcs_take_turns(void **state)
 {
@@ -198,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_follow_the_mapping),
+        cmocka_unit_test(too_many_slots_are_refused),
         cmocka_unit_test(gpcs_take_turns),
         cmocka_unit_test(a_turn_has_three_blocks),
         cmocka_unit_test(turns_continue),
