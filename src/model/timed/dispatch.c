@@ -12,8 +12,8 @@
 /* Blocks that a GPC receives in one turn: observed on an H200. */
 enum { BLOCKS_PER_TURN = 3 };
 
-/* Maximum number of resident warps and blocks. Warps and slots are numbered with 32 bits. Chosen: far
- * more than GPUs have. */
+/* Maximum number of resident warps and blocks. Warps and slots are numbered with 32 bits. Chosen:
+ * far more than GPUs have. */
 #define MAX_RESIDENT (UINT64_C(1) << 28)
 
 /* Free slots of one GPC, in the order in which they became free. */
