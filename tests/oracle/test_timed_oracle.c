@@ -433,6 +433,14 @@ static void check_level(unsigned seed, size_t launch, const char *level,
     }
 }
 
+static void check_profile(unsigned seed, size_t launch, const char *what,
+                          const struct fth_model_profile *found, const uint64_t *expected,
+                          uint64_t ways)
+{
+    for (size_t i = 0; i <= ways; i++)
+        check_equal(seed, launch, what, i < found->count ? found->counts[i] : 0, expected[i]);
+}
+
 /* Returns the row of the kernel of a launch. */
 static const struct fth_model_row *find_row(const struct fth_model_result *result, size_t launch)
 {
@@ -458,6 +466,12 @@ static void compare_launch(unsigned seed, const struct timed_gpu *gpu,
     const struct fth_model_row *row = find_row(result, launch);
     check_level(seed, launch, "L1", &row->l1, &expected->l1);
     check_level(seed, launch, "L2", &row->l2, &expected->l2);
+    for (int k = 0; k < 2; k++) {
+        check_profile(seed, launch, "L1 profile", &row->l1_profile[k], expected->l1.profile[k],
+                      gpu->l1.ways);
+        check_profile(seed, launch, "L2 profile", &row->l2_profile[k], expected->l2.profile[k],
+                      gpu->l2.ways);
+    }
     check_equal(seed, launch, "far hits", row->far_hits, expected->far_hits);
     check_equal(seed, launch, "memory reads", row->dram_reads, expected->dram_reads);
     check_equal(seed, launch, "memory writes", row->dram_writes, expected->dram_writes);

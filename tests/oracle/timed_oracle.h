@@ -67,6 +67,9 @@ struct timed_launch {
 
 struct timed_oracle_counts {
     uint64_t requests[3], sectors[3], hits[3], merges[3]; /* by enum fth_trace_access_kind */
+    /* [0]: reads, [1]: writes and atomics. Sectors that hit, by reuse distance; those that missed
+     * or have no distance are at index `ways`. */
+    uint64_t profile[2][ORACLE_PROFILE];
 };
 
 struct timed_oracle_result {
