@@ -96,6 +96,7 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->start_cycles = (double)PICK(rng, 0, 1, 300);
     gpu->warp_cycles = (double)PICK(rng, 0, 8, 17);
     gpu->partial_ways = PICK(rng, 0, 1, 2);
+    gpu->launch_sectors = PICK(rng, 0, 80);
     gpu->refill_cycles = (double)PICK(rng, 0, 10, 260);
     gpu->refill_period = (double)PICK(rng, 0, 1, 150, 301) / 2;
     gpu->launch_ns = (double)PICK(rng, 0, 2000);
@@ -175,6 +176,7 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.start_cycles", gpu->start_cycles},
                 {"time.warp_cycles", gpu->warp_cycles},
                 {"l2.partial_ways", (double)gpu->partial_ways},
+                {"time.launch_sectors", (double)gpu->launch_sectors},
                 {"time.refill_cycles", gpu->refill_cycles},
                 {"time.refill_period_cycles", gpu->refill_period},
                 {"time.launch_ns", gpu->launch_ns}};

@@ -96,6 +96,7 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
 {
     memory->result = result;
     memory->memory_free_at = 0;
+    result->dram_reads = memory->gpu->launch_sectors;
     for (uint64_t sm = 0; sm < memory->gpu->sms; sm++) {
         struct l1 *l1 = &memory->l1s[sm];
         timed_lines_clear(&l1->cache);
@@ -419,16 +420,38 @@ static uint64_t read_l2(struct timed_memory *memory, const struct request *reque
     return back + joined;
 }
 
-static uint32_t write_home(struct timed_memory *memory, const struct request *request)
+/* Writes bytes in the home side and makes their sectors absent in all others but `near`. */
+static uint32_t write_home(struct timed_memory *memory, const struct request *request,
+                           uint64_t near)
 {
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t home = home_of(gpu, request->line);
     const uint32_t distance = write_bytes(memory, &memory->sides[home], request);
     for (uint64_t side = 0; side < gpu->sides; side++)
-        for (uint64_t i = 0; side != home && i < gpu->line_bytes; i++)
+        for (uint64_t i = 0; side != home && side != near && i < gpu->line_bytes; i++)
             if (request->bytes[i])
                 oracle_invalidate_sector(memory->sides[side].cache, request->line + i);
     return distance;
+}
+
+/* Makes the sectors that a write covers completely present in a side. */
+static void keep_copy(struct timed_memory *memory, struct timed_lines *cache,
+                      const struct request *request)
+{
+    const uint64_t sector = memory->gpu->sector_bytes;
+    for (uint64_t at = 0; at < memory->gpu->line_bytes; at += sector) {
+        uint64_t covered = 0;
+        for (uint64_t i = 0; i < sector; i++)
+            covered += request->bytes[at + i];
+        if (covered < sector)
+            continue;
+        if (!timed_lines_hold(cache, request->line))
+            *timed_lines_flight(cache, request->line) =
+                (struct timed_flight){.line = request->line};
+        const struct fth_cache_result result =
+            timed_lines_access(cache, request->line + at, sector, FTH_CACHE_READ);
+        write_back(memory, cache, &result);
+    }
 }
 
 static void write_l2(struct timed_memory *memory, const struct request *request, uint64_t counted,
@@ -436,7 +459,10 @@ static void write_l2(struct timed_memory *memory, const struct request *request,
 {
     enter_side(memory, home_of(memory->gpu, request->line), request->sectors,
                pass_port(memory, request, now));
-    const struct found found = {.distance = write_home(memory, request)};
+    const uint64_t near = memory->gpu->side_of[request->issue->sm];
+    const struct found found = {.distance = write_home(memory, request, near)};
+    if (near != home_of(memory->gpu, request->line))
+        keep_copy(memory, &memory->sides[near], request);
     if (counted)
         count_l2(memory, request, counted, &found);
 }
@@ -449,7 +475,7 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct request *req
         enter_side(memory, home, request->sectors, pass_port(memory, request, now));
     const struct found found = read_side(memory, home, request, request->sectors, at_l2);
     count_l2(memory, request, request->sectors, &found);
-    write_home(memory, request);
+    write_home(memory, request, home);
     return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));
 }
 

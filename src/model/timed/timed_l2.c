@@ -424,11 +424,18 @@ static void keep_near_copy(struct fth_timed_l2 *l2, uint64_t near,
 {
     struct side *side = &l2->sides[near];
     struct fth_cache_location location = fth_cache_locate(side->cache.cache, line->line);
+    struct fth_cache_result result;
+    const bool fresh = location.slot == FTH_NO_SLOT;
     uint32_t whole = line->run_count ? 0 : line->sectors;
     for (uint32_t i = 0; i < line->run_count; i++)
         whole |= whole_sectors(&l2->shape, runs[i]);
-    if (whole)
-        fill(l2, side, &location, whole, 0, 0);
+    if (!whole)
+        return;
+    /* Other sectors of the line may be in flight; these are not. */
+    fth_cache_fill(side->cache.cache, &location, whole, &result);
+    write_back(l2, &result);
+    if (fresh)
+        renew(l2, side, location.slot);
 }
 
 /* Limits the partly written lines of a set: writes back the oldest one. */

@@ -5,7 +5,8 @@
 
 /* Two SMs. The L2 fetches 64 bytes from memory. */
 static const char *const two_sms[] = {
-    "gpu.sms", "2", "l2.joins", "none", "l2.fill_bytes", "64", "l2.partial_ways", "0", NULL};
+    "gpu.sms",         "2", "l2.joins", "none", "l2.fill_bytes", "64", "time.launch_sectors", "0",
+    "l2.partial_ways", "0", NULL};
 static const char *const none[] = {NULL};
 
 enum {

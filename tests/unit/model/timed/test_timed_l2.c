@@ -3,10 +3,23 @@
 
 /* Four SMs. SMs 0 and 2 are near side 0, SMs 1 and 3 near side 1. SMs 0 and 1 join their reads, and
  * SMs 2 and 3. Bit 7 of an address selects the home side, so lines alternate. */
-static const char *const two_sides[] = {
-    "gpu.sms",       "4",       "l2.sides", "2",       "l2.home_mask",  "128",
-    "l2.side_of_sm", "0,1,0,1", "l2.joins", "0,0,1,1", "l2.size_bytes", "64K",
-    "l2.fill_bytes", "32",      NULL};
+static const char *const two_sides[] = {"gpu.sms",
+                                        "4",
+                                        "l2.sides",
+                                        "2",
+                                        "l2.home_mask",
+                                        "128",
+                                        "l2.side_of_sm",
+                                        "0,1,0,1",
+                                        "l2.joins",
+                                        "0,0,1,1",
+                                        "l2.size_bytes",
+                                        "64K",
+                                        "l2.fill_bytes",
+                                        "32",
+                                        "time.launch_sectors",
+                                        "0",
+                                        NULL};
 static const char *const none[] = {"l2.partial_ways", "0", NULL};
 
 enum {
@@ -330,7 +343,7 @@ static void writes_invalidate_written_sectors_elsewhere(void **state)
     (void)state;
     struct fixture fixture = begin(none, &costs);
     read_line(&fixture, 0, FAR_LINE, 15, 0);
-    write_line(&fixture, 0, FAR_LINE, 2, 2, LATER);
+    write_line(&fixture, 1, FAR_LINE, 2, 2, LATER); /* the home side is near SM 1 */
     fth_timed_l2_reset_counts(fixture.l2);
     assert_int_equal(read_line(&fixture, 0, FAR_LINE, 13, 2 * LATER), HIT);
     assert_int_equal(read_line(&fixture, 0, FAR_LINE, 15, 3 * LATER), FAR_HIT);
@@ -343,6 +356,40 @@ static void writes_invalidate_written_sectors_elsewhere(void **state)
     const struct fth_timed_request request = {.sm = 0, .line = &part, .runs = &run};
     fth_timed_l2_write(fixture.l2, &request, 1, 4 * LATER);
     assert_int_equal(read_line(&fixture, 0, 256, 1, 5 * LATER), MISS);
+    end(&fixture);
+}
+
+/* SM 0 writes a far line: complete sectors are also present in its near side. */
+static void writes_leave_a_copy_in_the_near_side(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(none, &costs);
+    write_line(&fixture, 0, FAR_LINE, 6, 6, 0);
+    assert_int_equal(read_line(&fixture, 0, FAR_LINE, 6, LATER), HIT);
+    assert_int_equal(read_line(&fixture, 1, FAR_LINE, 6, 2 * LATER), HIT);
+    /* A sector that is written in part is left as it is: present or absent. */
+    write_bytes(&fixture, 0, FAR_LINE, 32, 8);
+    write_bytes(&fixture, 0, FAR_LINE, 96, 8);
+    assert_int_equal(read_line(&fixture, 0, FAR_LINE, 2, 3 * LATER), HIT);
+    assert_int_equal(read_line(&fixture, 0, FAR_LINE, 8, 4 * LATER), FAR_MISS);
+    /* Other sectors of the line are in flight; the written one is not. */
+    fth_timed_l2_reset_counts(fixture.l2);
+    read_line(&fixture, 0, FAR_LINE + 256, 1, 5 * LATER);
+    write_line(&fixture, 0, FAR_LINE + 256, 2, 2, 5 * LATER + 20);
+    assert_int_equal(read_line(&fixture, 0, FAR_LINE + 256, 2, 5 * LATER + 40), HIT);
+    expect_reads(&fixture, 2, 2, 1, 0);
+    end(&fixture);
+}
+
+/* What every launch reads in addition. */
+static void launches_read_sectors_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"time.launch_sectors", "80", NULL};
+    struct fixture fixture = begin(sets, &costs);
+    assert_int_equal(counts_of(&fixture)[0].dram_reads, 0);
+    assert_int_equal(counts_of(&fixture)[1].dram_reads, 80);
+    assert_int_equal(read_line(&fixture, 0, NEAR_LINE, 1, 0), MISS);
     end(&fixture);
 }
 
@@ -529,6 +576,8 @@ int main(void)
         cmocka_unit_test(misses_fetch_whole_fills),
         cmocka_unit_test(parts_of_a_request_miss_together),
         cmocka_unit_test(writes_invalidate_written_sectors_elsewhere),
+        cmocka_unit_test(writes_leave_a_copy_in_the_near_side),
+        cmocka_unit_test(launches_read_sectors_of_their_own),
         cmocka_unit_test(counted_sectors_of_writes_are_hits),
         cmocka_unit_test(evicted_changes_are_written_to_memory),
         cmocka_unit_test(partly_written_lines_are_completed),
