@@ -144,7 +144,10 @@ static void turns_continue(void **state)
     fth_dispatch_offer(fixture.dispatch, 0);
     fth_dispatch_offer(fixture.dispatch, 3);
     expect_slot(&fixture, 3); /* the turn of GPC 0 still has a block in the TPC of slots 0 and 1 */
+    fth_dispatch_offer(fixture.dispatch, 2); /* after slot 0, which is now the last one */
     expect_slot(&fixture, 0);
+    expect_slot(&fixture, 2);
+    expect_none(&fixture);
     end(&fixture);
 }
 

@@ -377,6 +377,19 @@ static void reads_can_leave_nothing(void **state)
     end(&fixture);
 }
 
+/* A read that leaves nothing does not delay what is in flight: sector 0 arrives at 700, and sector
+ * 2 at 1000. */
+static void reads_that_leave_nothing_are_not_in_flight(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(none, costs);
+    run(&fixture, (struct access){.sectors = 1}, 0);
+    const struct access access = {.sectors = 5, .flags = FTH_LINE_REQUEST_NO_ALLOCATE};
+    assert_int_equal(run(&fixture, access, 300), MISS);
+    assert_int_equal(run(&fixture, (struct access){.sectors = 1}, 800), L1_HIT);
+    end(&fixture);
+}
+
 static void stores_can_leave_nothing(void **state)
 {
     (void)state;
@@ -438,6 +451,7 @@ int main(void)
         cmocka_unit_test(reads_that_follow_closely_miss_together),
         cmocka_unit_test(bypassing_reads_are_not_looked_up),
         cmocka_unit_test(reads_can_leave_nothing),
+        cmocka_unit_test(reads_that_leave_nothing_are_not_in_flight),
         cmocka_unit_test(stores_can_leave_nothing),
         cmocka_unit_test(atomics_bypass_the_l1),
         cmocka_unit_test(everything_can_bypass_the_l1),

@@ -119,6 +119,26 @@ static void further_loads_are_combined(void **state)
     assert_int_equal(run(&row).l1.requests[FTH_TRACE_READ], 15);
 }
 
+/* The thirteenth load reads the line of the first one, whose data arrives at 102. The warp needs it
+ * at once, but waits for the twelfth, with which it is combined: issued at 24, it arrives at 124.
+ */
+static void combined_loads_arrive_with_the_last_one(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, 1000}, {0, 0}, {0, NEVER}},
+                      .pace = {{START, 0, 1, 1, 0, 0, 0},
+                               {0, 0, 1, 1, 0, 0, 0},
+                               {0, 1, 1, 1, 0, 0, 0},
+                               {1, 2, 1, 1, 0, 0, 0}},
+                      .cycles = 124 + 2 + 100};
+    for (uint32_t i = 0; i < 14; i++)
+        row.accesses[i] = (struct short_access){0, 0, i < 12 ? 0 : i - 11,
+                                                4096 * (uint64_t)(i == 12 ? 1 : i + 1)};
+    expect_cycles(&row);
+}
+
 /* Stores and their warps do not wait; the last store is accepted after 2 x 16 cycles. */
 static void stores_are_not_waited_for(void **state)
 {
@@ -362,6 +382,7 @@ int main(void)
         cmocka_unit_test(loads_are_waited_for_where_they_are_needed),
         cmocka_unit_test(several_loads_are_in_flight),
         cmocka_unit_test(further_loads_are_combined),
+        cmocka_unit_test(combined_loads_arrive_with_the_last_one),
         cmocka_unit_test(stores_are_not_waited_for),
         cmocka_unit_test(warps_share_schedulers),
         cmocka_unit_test(warps_that_wait_have_no_lead),
