@@ -281,8 +281,17 @@ static const char kernel[] =
     "add.s32 %r3, %r3, 1; setp.lt.s32 %p2, %r3, 3; @%p2 bra NEXT;\n"
     "DONE:\nret;\n}\n";
 
-/* Records a launch of three blocks with two warps each. Returns the trace. */
-static struct fth_trace *record(unsigned threads)
+/* The warps wait at the barrier of their cluster. */
+static const char cluster_kernel[] =
+    ".version 8.4\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .u64 in) .reqnctapercluster 3, 1, 1\n{\n"
+    ".reg .b64 %rd1; .reg .f32 %f1;\n"
+    "ld.param.u64 %rd1, [in]; ld.global.f32 %f1, [%rd1];\n"
+    "barrier.cluster.arrive; barrier.cluster.wait; barrier.cluster.arrive; barrier.cluster.wait;\n"
+    "st.global.f32 [%rd1], %f1; ret;\n}\n";
+
+/* Records two launches of three blocks with two warps each. Returns the trace. */
+static struct fth_trace *record(const char *text, unsigned threads)
 {
     struct fth_ptx_module *module = NULL;
     struct fth_ptx_machine *machine = NULL;
@@ -293,7 +302,7 @@ static struct fth_trace *record(unsigned threads)
     uint64_t buffer;
     int fd;
     const uint32_t grid[3] = {3, 1, 1}, block[3] = {64, 1, 1};
-    assert_int_equal(fth_ptx_read_text("t", kernel, sizeof kernel - 1, &module, &error), FTH_OK);
+    assert_int_equal(fth_ptx_read_text("t", text, strlen(text), &module, &error), FTH_OK);
     assert_int_equal(fth_ptx_machine_create(module, &machine, &error), FTH_OK);
     assert_int_equal(fth_ptx_alloc(machine, 256, &buffer, &error), FTH_OK);
     assert_int_equal(fth_temporary_open(&fd, &error), FTH_OK);
@@ -327,7 +336,7 @@ static void the_recorder_adds_up_steps(void **state)
 {
     (void)state;
     for (unsigned threads = 1; threads <= 2; threads++) {
-        struct fth_trace *trace = record(threads);
+        struct fth_trace *trace = record(kernel, threads);
         for (size_t launch = 0; launch < 2; launch++) {
             const struct fth_pace *pace = fth_trace_pace(trace, launch);
             assert_non_null(pace);
@@ -362,6 +371,19 @@ static void the_recorder_adds_up_steps(void **state)
     }
 }
 
+static void the_recorder_counts_barriers_of_clusters(void **state)
+{
+    (void)state;
+    struct fth_trace *trace = record(cluster_kernel, 1);
+    const struct fth_pace *pace = fth_trace_pace(trace, 0);
+    assert_non_null(pace);
+    const struct fth_pace_step *step = fth_pace_find(pace, 0, 1);
+    assert_non_null(step);
+    assert_int_equal(step->count, 6);
+    assert_int_equal(step->barriers, 6 * 2);
+    fth_trace_close(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +393,7 @@ int main(void)
         cmocka_unit_test(truncated_files_keep_complete_paces),
         cmocka_unit_test(refuses_hostile_content),
         cmocka_unit_test(the_recorder_adds_up_steps),
+        cmocka_unit_test(the_recorder_counts_barriers_of_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
