@@ -257,22 +257,30 @@ static inline struct fth_pace_step *step_of(struct worker *worker, uint32_t from
     return step;
 }
 
-/* Adds what the warp has done since its last access to the pace of the launch. */
-static inline bool add_step(struct worker *worker, struct block *block, uint32_t instruction,
-                            const struct fth_ptx_access *access)
+/* Adds what the warp has done since its last access to the pace of the launch. `to`: its next
+ * access, or FTH_PACE_END. */
+static inline bool add_step(struct worker *worker, struct progress *progress, uint32_t to,
+                            uint64_t issued, uint64_t cycles)
 {
-    struct progress *progress = &block->progress[access->who.warp];
-    struct fth_pace_step *step = step_of(worker, progress->instruction, instruction);
+    struct fth_pace_step *step = step_of(worker, progress->instruction, to);
     if (!step)
         return false;
     step->count++;
-    step->instructions += access->issued - progress->issued;
-    step->latency_cycles += access->cycles - progress->cycles;
+    step->instructions += issued - progress->issued;
+    step->latency_cycles += cycles - progress->cycles;
     step->barriers += progress->barriers;
     step->shared += progress->shared;
-    *progress = (struct progress){
-        .instruction = instruction, .issued = access->issued, .cycles = access->cycles};
+    *progress = (struct progress){.instruction = to, .issued = issued, .cycles = cycles};
     return true;
+}
+
+static bool on_ended(void *user, const struct fth_ptx_warp_id *who, uint64_t issued,
+                     uint64_t cycles)
+{
+    struct worker *worker = current_worker(user);
+    struct block *block = worker ? find_block(worker, who->block) : NULL;
+    return (block && add_step(worker, &block->progress[who->warp], FTH_PACE_END, issued, cycles)) ||
+           fail_locked(user);
 }
 
 /* Counts a barrier for the warps that waited at it. */
@@ -313,7 +321,8 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
                                           .warp = access->who.warp,
                                           .mask = access->mask};
         ok = add_record(&block->records, &record, access) &&
-             add_step(worker, block, (uint32_t)instruction, access);
+             add_step(worker, &block->progress[access->who.warp], (uint32_t)instruction,
+                      access->issued, access->cycles);
     }
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
@@ -452,6 +461,7 @@ enum fth_status fth_trace_recorder_create(struct fth_trace_writer *writer,
                                                    .access = on_access,
                                                    .barrier = on_barrier,
                                                    .cluster_barrier = on_cluster_barrier,
+                                                   .ended = on_ended,
                                                    .done = on_done};
     return FTH_OK;
 }

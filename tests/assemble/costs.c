@@ -2,8 +2,7 @@
  *
  * usage: costs FILE.ptx    for each kernel of the file, if it is executed without branches: the
  *                          name of the kernel and the number
- *        costs FILE.json   for each launch of the launch file: the number that all warps execute,
- *                          each up to its last access to global memory */
+ *        costs FILE.json   for each launch of the launch file: the number that all warps execute */
 #include "ptx/engine.h"
 #include "trace/launch/launch.h"
 #include "trace/trace.h"

@@ -60,7 +60,7 @@ static void check_pace(const struct fth_trace *trace, size_t launch)
     for (size_t i = 0; pace && i < pace->count; i++) {
         const struct fth_pace_step *step = &pace->steps[i];
         if (fth_pace_find(pace, step->from, step->to) != step || !step->count ||
-            !fth_trace_instruction_at(trace, step->to) ||
+            (step->to != FTH_PACE_END && !fth_trace_instruction_at(trace, step->to)) ||
             (step->from != FTH_PACE_START && !fth_trace_instruction_at(trace, step->from)))
             abort();
     }
