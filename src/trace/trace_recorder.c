@@ -118,9 +118,8 @@ static struct worker *current_worker(struct fth_trace_recorder *recorder)
     return worker;
 }
 
-/* Returns the running block with this index and adds it if it is new. NULL: memory is exhausted.
- * Blocks take turns, so the search begins at the last one. */
-static struct block *find_block(struct worker *worker, uint64_t index)
+/* Returns the running block with this index and adds it if it is new. NULL: memory is exhausted. */
+static struct block *search_block(struct worker *worker, uint64_t index)
 {
     for (size_t i = 0; i < worker->block_count; i++) {
         const size_t at = (worker->last_block + i) % worker->block_count;
@@ -147,6 +146,15 @@ static struct block *find_block(struct worker *worker, uint64_t index)
     for (size_t i = 0; i < MAX_WARPS; i++)
         block->progress[i].instruction = FTH_PACE_START;
     return block;
+}
+
+/* The same. Blocks take turns, so the last one is tried first. */
+static inline struct block *find_block(struct worker *worker, uint64_t index)
+{
+    const size_t last = worker->last_block;
+    return last < worker->block_count && worker->blocks[last].index == index
+               ? &worker->blocks[last]
+               : search_block(worker, index);
 }
 
 /* Returns what a trace keeps of the instruction of an access. */
@@ -248,10 +256,9 @@ static inline struct fth_pace_step *step_of(struct worker *worker, uint32_t from
 {
     struct fth_pace *pace = &worker->pace;
     uint32_t *slot = &worker->step_cache[to % STEP_CACHE_SLOTS];
-    struct fth_pace_step *step = pace->steps + *slot;
-    if (*slot < pace->count && step->to == to && step->from == from)
-        return step;
-    step = fth_pace_step(pace, from, to);
+    if (*slot < pace->count && pace->steps[*slot].to == to && pace->steps[*slot].from == from)
+        return &pace->steps[*slot];
+    struct fth_pace_step *step = fth_pace_step(pace, from, to);
     if (step)
         *slot = (uint32_t)(step - pace->steps);
     return step;
