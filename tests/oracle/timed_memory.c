@@ -1,5 +1,6 @@
-/* See timed_memory.h. The sections L1 and "From the SM to memory" of docs/model.md. */
+/* See timed_memory.h. The sections L1 and "From the SM to memory" of docs/model/time.md. */
 #include "timed_memory.h"
+#include "timed_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,26 +8,15 @@
 enum { CYCLE = 4096, MAX_LINE = 256, MERGE_ENTRIES = 64, JOIN_ENTRIES = 8192 };
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
-/* The sectors of a line that are in flight. */
-struct flight {
-    uint64_t line, ready, sectors;
-};
-
-struct cache {
-    struct oracle *lines;
-    struct flight *flights; /* one per line that has ever been allocated */
-    size_t flight_count;
-};
-
 struct merge_entry {
-    uint64_t line, time, warp, sectors;
+    uint64_t line, time, sectors;
     bool used;
 };
 
 struct l1 {
-    struct cache cache;
+    struct timed_lines cache;
     uint64_t free_at, port_free_at;
-    struct merge_entry reads[MERGE_ENTRIES], stores[MERGE_ENTRIES];
+    struct merge_entry reads[MERGE_ENTRIES], store;
 };
 
 struct join_entry {
@@ -37,7 +27,7 @@ struct timed_memory {
     const struct timed_gpu *gpu;
     struct timed_oracle_result *result;
     struct l1 *l1s;
-    struct cache sides[TIMED_MAX_SIDES];
+    struct timed_lines sides[TIMED_MAX_SIDES];
     uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at;
     struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
 };
@@ -70,21 +60,6 @@ static uint64_t count_bits(uint64_t mask)
 
 /* ---- creation ---- */
 
-static struct oracle *create_lines(const struct timed_gpu *gpu,
-                                   const struct timed_cache_config *config, uint64_t size_bytes,
-                                   enum fth_write write, uint64_t seed)
-{
-    return oracle_create(
-        &(struct fth_cache_config){.line_bytes = gpu->line_bytes,
-                                   .sector_bytes = gpu->sector_bytes,
-                                   .sets = size_bytes / gpu->line_bytes / config->ways,
-                                   .ways = config->ways,
-                                   .index = config->index,
-                                   .policy = config->policy,
-                                   .write = write,
-                                   .seed = seed});
-}
-
 struct timed_memory *timed_memory_create(const struct timed_gpu *gpu)
 {
     struct timed_memory *memory = calloc(1, sizeof *memory);
@@ -98,26 +73,20 @@ struct timed_memory *timed_memory_create(const struct timed_gpu *gpu)
     const enum fth_write write =
         strcmp(gpu->l1_bypass, "off") == 0 ? FTH_WRITE_THROUGH : FTH_WRITE_EVICT;
     for (uint64_t sm = 0; sm < gpu->sms; sm++)
-        memory->l1s[sm].cache.lines =
-            create_lines(gpu, &gpu->l1, gpu->l1.size_bytes, write, gpu->seed + sm);
+        timed_lines_init(&memory->l1s[sm].cache, gpu, &gpu->l1, gpu->l1.size_bytes, write,
+                         gpu->seed + sm);
     for (uint64_t side = 0; side < gpu->sides; side++)
-        memory->sides[side].lines = create_lines(gpu, &gpu->l2, gpu->l2.size_bytes / gpu->sides,
-                                                 FTH_WRITE_BACK, gpu->seed + side);
+        timed_lines_init(&memory->sides[side], gpu, &gpu->l2, gpu->l2.size_bytes / gpu->sides,
+                         FTH_WRITE_BACK, gpu->seed + side);
     return memory;
-}
-
-static void free_cache(struct cache *cache)
-{
-    oracle_destroy(cache->lines);
-    free(cache->flights);
 }
 
 void timed_memory_destroy(struct timed_memory *memory)
 {
     for (uint64_t sm = 0; sm < memory->gpu->sms; sm++)
-        free_cache(&memory->l1s[sm].cache);
+        timed_lines_fini(&memory->l1s[sm].cache);
     for (uint64_t side = 0; side < memory->gpu->sides; side++)
-        free_cache(&memory->sides[side]);
+        timed_lines_fini(&memory->sides[side]);
     free(memory->l1s);
     free(memory->joins);
     free(memory);
@@ -127,17 +96,18 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
 {
     memory->result = result;
     memory->memory_free_at = 0;
+    result->dram_reads = memory->gpu->launch_sectors;
     for (uint64_t sm = 0; sm < memory->gpu->sms; sm++) {
         struct l1 *l1 = &memory->l1s[sm];
-        oracle_clear(l1->cache.lines);
+        timed_lines_clear(&l1->cache);
         l1->cache.flight_count = 0;
         l1->free_at = l1->port_free_at = 0;
         memset(l1->reads, 0, sizeof l1->reads);
-        memset(l1->stores, 0, sizeof l1->stores);
+        l1->store = (struct merge_entry){0};
     }
     for (uint64_t side = 0; side < memory->gpu->sides; side++) {
         if (memory->gpu->cold)
-            oracle_clear(memory->sides[side].lines);
+            timed_lines_clear(&memory->sides[side]);
         memory->sides[side].flight_count = 0;
         memory->side_free_at[side] = 0;
     }
@@ -146,105 +116,68 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
 
 /* ---- sectors of a cache ---- */
 
-static bool is_held(const struct cache *cache, uint64_t line)
-{
-    return oracle_probe(cache->lines, line, 1) != FTH_CACHE_LINE_MISS;
-}
+/* Writes what an access of the L2 has evicted to memory. */
+static void write_back(struct timed_memory *memory, struct timed_lines *cache,
+                       const struct fth_cache_result *result);
 
-/* Returns those of `sectors` of which a byte is absent: any byte, or with `bytes` one of these. */
-static uint64_t find_missing(const struct timed_gpu *gpu, const struct cache *cache, uint64_t line,
-                             uint64_t sectors, const unsigned char *bytes)
-{
-    uint64_t missing = 0;
-    if (!is_held(cache, line))
-        return sectors;
-    for (uint64_t i = 0; i < gpu->line_bytes; i++) {
-        const uint64_t bit = UINT64_C(1) << (i / gpu->sector_bytes);
-        if (sectors & ~missing & bit && (!bytes || bytes[i]) &&
-            oracle_probe(cache->lines, line + i, 1) != FTH_CACHE_HIT)
-            missing |= bit;
-    }
-    return missing;
-}
+/* Remembers which sectors of a line of the L2 are written in part. */
+static void update_partials(struct timed_memory *memory, struct timed_lines *cache, uint64_t line,
+                            uint64_t set);
 
-/* Returns those of `sectors` of which at least one byte is present. */
-static uint64_t find_touched(const struct timed_gpu *gpu, const struct cache *cache, uint64_t line,
-                             uint64_t sectors)
-{
-    uint64_t touched = 0;
-    for (uint64_t i = 0; is_held(cache, line) && i < gpu->line_bytes; i++)
-        if (oracle_probe(cache->lines, line + i, 1) == FTH_CACHE_HIT)
-            touched |= UINT64_C(1) << (i / gpu->sector_bytes);
-    return touched & sectors;
-}
-
-static struct flight *flight_of(struct cache *cache, uint64_t line)
-{
-    for (size_t i = 0; i < cache->flight_count; i++)
-        if (cache->flights[i].line == line)
-            return &cache->flights[i];
-    cache->flights = realloc(cache->flights, (cache->flight_count + 1) * sizeof *cache->flights);
-    if (!cache->flights)
-        abort();
-    cache->flights[cache->flight_count] = (struct flight){.line = line};
-    return &cache->flights[cache->flight_count++];
-}
-
-/* Returns those of `sectors`, which are present, that arrive after `now`. */
-static uint64_t find_flying(struct cache *cache, uint64_t line, uint64_t sectors, uint64_t now)
-{
-    const struct flight *flight = flight_of(cache, line);
-    return flight->ready > now ? flight->sectors & sectors : 0;
-}
-
-/* Evicted lines of the L2 are written to memory. */
-static void write_back(struct timed_memory *memory, const struct fth_cache_result *result);
-
-/* Uses a line and makes sectors present that arrive at `ready`. At least one byte of the line is
- * present if there are none of them. */
-static void fill(struct timed_memory *memory, struct cache *cache, uint64_t line, uint64_t sectors,
-                 uint64_t now, uint64_t ready)
+/* Uses a line and makes sectors present that arrive at `ready`. Returns its reuse distance. At
+ * least one byte of the line is present if there are none of them. */
+static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uint64_t line,
+                     uint64_t sectors, uint64_t now, uint64_t ready)
 {
     const uint64_t sector = memory->gpu->sector_bytes;
-    const bool fresh = !is_held(cache, line);
-    uint64_t at = line;
+    const bool fresh = !timed_lines_hold(cache, line);
+    uint64_t at = line, set = 0;
+    uint32_t distance = UINT32_MAX;
+    bool first = true;
     if (sectors == 0) {
-        while (oracle_probe(cache->lines, at, 1) != FTH_CACHE_HIT)
+        while (oracle_probe(cache->cache, at, 1) != FTH_CACHE_HIT)
             at++;
-        oracle_access(cache->lines, at, 1, FTH_CACHE_READ);
-        return;
+        return timed_lines_access(cache, at, 1, FTH_CACHE_READ).distance;
     }
     for (uint64_t i = 0; i < memory->gpu->line_bytes / sector; i++)
         if (sectors >> i & 1) {
             const struct fth_cache_result result =
-                oracle_access(cache->lines, line + i * sector, sector, FTH_CACHE_READ);
-            write_back(memory, &result);
+                timed_lines_access(cache, line + i * sector, sector, FTH_CACHE_READ);
+            write_back(memory, cache, &result);
+            set = result.set;
+            distance = first ? result.distance : distance;
+            first = false;
         }
-    struct flight *flight = flight_of(cache, line);
+    update_partials(memory, cache, line, set);
+    struct timed_flight *flight = timed_lines_flight(cache, line);
     if (!fresh && flight->ready > now)
-        *flight = (struct flight){line, later(flight->ready, ready), flight->sectors | sectors};
+        *flight =
+            (struct timed_flight){line, later(flight->ready, ready), flight->sectors | sectors};
     else
-        *flight = (struct flight){line, ready, sectors};
+        *flight = (struct timed_flight){line, ready, sectors};
+    return distance;
 }
 
-/* Writes the bytes of a request. */
-static void write_bytes(struct timed_memory *memory, struct cache *cache,
-                        const struct request *request)
+/* Writes the bytes of a request. Returns the reuse distance of their line. */
+static uint32_t write_bytes(struct timed_memory *memory, struct timed_lines *cache,
+                            const struct request *request)
 {
-    if (!is_held(cache, request->line))
-        *flight_of(cache, request->line) = (struct flight){.line = request->line};
+    uint64_t set = 0;
+    uint32_t distance = UINT32_MAX;
+    bool first = true;
+    if (!timed_lines_hold(cache, request->line))
+        *timed_lines_flight(cache, request->line) = (struct timed_flight){.line = request->line};
     for (uint64_t i = 0; i < memory->gpu->line_bytes; i++)
         if (request->bytes[i]) {
             const struct fth_cache_result result =
-                oracle_access(cache->lines, request->line + i, 1, FTH_CACHE_WRITE);
-            write_back(memory, &result);
+                timed_lines_access(cache, request->line + i, 1, FTH_CACHE_WRITE);
+            write_back(memory, cache, &result);
+            set = result.set;
+            distance = first ? result.distance : distance;
+            first = false;
         }
-}
-
-static void drop(struct cache *cache, uint64_t line)
-{
-    uint64_t dirty;
-    oracle_invalidate(cache->lines, line, &dirty);
+    update_partials(memory, cache, request->line, set);
+    return distance;
 }
 
 /* ---- memory ---- */
@@ -268,13 +201,62 @@ static uint64_t memory_ticks(const struct timed_gpu *gpu)
     return sector_ticks(gpu, gpu->memory_bytes_per_s * gpu->memory_percent / 100);
 }
 
-static void write_back(struct timed_memory *memory, const struct fth_cache_result *result)
+/* Reads and writes sectors for which nothing waits. */
+static void use_memory(struct timed_memory *memory, uint64_t read, uint64_t written)
 {
-    if (!result->evicted)
+    memory->result->dram_reads += count_bits(read);
+    memory->result->dram_writes += count_bits(written);
+    memory->memory_free_at += (count_bits(read) + count_bits(written)) * memory_ticks(memory->gpu);
+}
+
+static bool is_side(const struct timed_memory *memory, const struct timed_lines *cache)
+{
+    return cache >= memory->sides && cache < memory->sides + TIMED_MAX_SIDES;
+}
+
+static void write_back(struct timed_memory *memory, struct timed_lines *cache,
+                       const struct fth_cache_result *result)
+{
+    if (result->evicted && is_side(memory, cache))
+        use_memory(memory, timed_lines_forget_partial(cache, result->evicted_line),
+                   result->evicted_dirty);
+}
+
+/* Completes the line of a set that is written in part for the longest time, if there are too many.
+ */
+static void limit_partials(struct timed_memory *memory, struct timed_lines *cache, uint64_t set)
+{
+    uint64_t count = 0, oldest = UINT64_MAX;
+    for (size_t i = 0; i < cache->partial_count; i++)
+        if (cache->partials[i].set == set) {
+            oldest = count == 0 ? cache->partials[i].line : oldest;
+            count++;
+        }
+    if (memory->gpu->partial_ways && count > memory->gpu->partial_ways) {
+        const uint64_t read = timed_lines_forget_partial(cache, oldest);
+        use_memory(memory, read, oracle_write_back(cache->cache, oldest));
+    }
+}
+
+static void update_partials(struct timed_memory *memory, struct timed_lines *cache, uint64_t line,
+                            uint64_t set)
+{
+    const uint64_t all = ~UINT64_C(0) >> (64 - memory->gpu->line_bytes / memory->gpu->sector_bytes);
+    if (!is_side(memory, cache))
         return;
-    const uint64_t count = count_bits(result->evicted_dirty);
-    memory->result->dram_writes += count;
-    memory->memory_free_at += count * memory_ticks(memory->gpu);
+    const uint64_t sectors =
+        timed_lines_touched(cache, line, all) & timed_lines_missing(cache, line, all, NULL);
+    for (size_t i = 0; i < cache->partial_count && sectors; i++)
+        if (cache->partials[i].line == line) {
+            cache->partials[i].sectors = sectors;
+            return;
+        }
+    timed_lines_forget_partial(cache, line);
+    if (!sectors)
+        return;
+    cache->partials = timed_grow(cache->partials, cache->partial_count, sizeof *cache->partials);
+    cache->partials[cache->partial_count++] = (struct timed_partial){line, set, sectors};
+    limit_partials(memory, cache, set);
 }
 
 static uint64_t read_memory(struct timed_memory *memory, uint64_t sectors, uint64_t now)
@@ -322,17 +304,18 @@ static uint64_t find_fills(const struct timed_gpu *gpu, const struct request *re
 /* What a read finds in its side. */
 struct found {
     uint64_t missed, flying, fetched, ready;
+    uint32_t distance;
 };
 
 /* Looks sectors up in the home side, which is not the near one. Returns when they arrive there. */
 static uint64_t read_home(struct timed_memory *memory, uint64_t line, uint64_t sectors,
                           uint64_t now, uint64_t *missed)
 {
-    struct cache *home = &memory->sides[home_of(memory->gpu, line)];
+    struct timed_lines *home = &memory->sides[home_of(memory->gpu, line)];
     uint64_t ready = now;
-    *missed = find_missing(memory->gpu, home, line, sectors, NULL);
-    if (find_flying(home, line, sectors & ~*missed, now))
-        ready = flight_of(home, line)->ready;
+    *missed = timed_lines_missing(home, line, sectors, NULL);
+    if (timed_lines_flying(home, line, sectors & ~*missed, now))
+        ready = timed_lines_flight(home, line)->ready;
     if (*missed)
         ready = later(ready, read_memory(memory, *missed, now));
     fill(memory, home, line, *missed, now, ready);
@@ -343,16 +326,16 @@ static struct found read_side(struct timed_memory *memory, uint64_t side,
                               const struct request *request, uint64_t sectors, uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
-    struct cache *cache = &memory->sides[side];
+    struct timed_lines *cache = &memory->sides[side];
     struct found found = {.ready = now};
     uint64_t arrival = now, from_memory = 0;
-    found.missed = find_missing(gpu, cache, request->line, sectors, NULL);
-    found.flying = find_flying(cache, request->line, sectors & ~found.missed, now);
+    found.missed = timed_lines_missing(cache, request->line, sectors, NULL);
+    found.flying = timed_lines_flying(cache, request->line, sectors & ~found.missed, now);
     if (found.flying)
-        found.ready = flight_of(cache, request->line)->ready;
+        found.ready = timed_lines_flight(cache, request->line)->ready;
     if (found.missed) {
         found.fetched =
-            find_missing(gpu, cache, request->line, find_fills(gpu, request, found.missed), NULL);
+            timed_lines_missing(cache, request->line, find_fills(gpu, request, found.missed), NULL);
         if (home_of(gpu, request->line) == side) {
             arrival = read_memory(memory, found.fetched, now);
         } else {
@@ -362,21 +345,32 @@ static struct found read_side(struct timed_memory *memory, uint64_t side,
             memory->result->far_hits += count_bits(found.missed & ~from_memory);
         }
     }
-    fill(memory, cache, request->line, found.fetched, now, arrival);
+    found.distance = fill(memory, cache, request->line, found.fetched, now, arrival);
     found.ready = later(found.ready, arrival);
     return found;
 }
 
-static void count_l2(struct timed_memory *memory, const struct request *request, uint64_t sectors,
-                     uint64_t missed, uint64_t flying)
+/* Counts sectors, of which `hits` are hits. */
+static void count(struct timed_oracle_counts *counts, enum fth_trace_access_kind kind,
+                  uint64_t sectors, uint64_t hits, uint64_t flying, uint64_t distance,
+                  uint64_t ways)
 {
-    struct timed_oracle_counts *counts = &memory->result->l2;
-    const enum fth_trace_access_kind kind = request->issue->instruction->kind;
+    uint64_t *profile = counts->profile[kind != FTH_TRACE_READ];
     counts->requests[kind]++;
     counts->sectors[kind] += count_bits(sectors);
     counts->merges[kind] += count_bits(flying);
-    counts->hits[kind] +=
-        count_bits(sectors & ~missed & ~(memory->gpu->l2.merged_hits ? 0 : flying));
+    counts->hits[kind] += count_bits(hits);
+    profile[distance < ways ? distance : ways] += count_bits(hits);
+    profile[ways] += count_bits(sectors) - count_bits(hits);
+}
+
+static void count_l2(struct timed_memory *memory, const struct request *request, uint64_t sectors,
+                     const struct found *found)
+{
+    const struct timed_cache_config *config = &memory->gpu->l2;
+    count(&memory->result->l2, request->issue->instruction->kind, sectors,
+          sectors & ~found->missed & ~(config->merged_hits ? 0 : found->flying), found->flying,
+          found->distance, config->ways);
 }
 
 /* Sends a request through the port of its SM. Returns when it arrives at the join unit. */
@@ -417,22 +411,47 @@ static uint64_t read_l2(struct timed_memory *memory, const struct request *reque
     struct found found =
         read_side(memory, side, request, sectors, enter_side(memory, side, sectors, at_join));
     const uint64_t again = *fetched & sectors;
-    count_l2(memory, request, sectors, found.missed | again, found.flying & ~again);
+    found.missed |= again;
+    found.flying &= ~again;
+    count_l2(memory, request, sectors, &found);
     *fetched |= found.fetched;
     const uint64_t back = found.ready + to_l2(gpu);
     *entry = (struct join_entry){request->line, sectors, back, 1};
     return back + joined;
 }
 
-static void write_home(struct timed_memory *memory, const struct request *request)
+/* Writes bytes in the home side and makes their sectors absent in all others but `near`. */
+static uint32_t write_home(struct timed_memory *memory, const struct request *request,
+                           uint64_t near)
 {
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t home = home_of(gpu, request->line);
-    write_bytes(memory, &memory->sides[home], request);
+    const uint32_t distance = write_bytes(memory, &memory->sides[home], request);
     for (uint64_t side = 0; side < gpu->sides; side++)
-        for (uint64_t i = 0; side != home && i < gpu->line_bytes; i++)
+        for (uint64_t i = 0; side != home && side != near && i < gpu->line_bytes; i++)
             if (request->bytes[i])
-                oracle_invalidate_sector(memory->sides[side].lines, request->line + i);
+                oracle_invalidate_sector(memory->sides[side].cache, request->line + i);
+    return distance;
+}
+
+/* Makes the sectors that a write covers completely present in a side. */
+static void keep_copy(struct timed_memory *memory, struct timed_lines *cache,
+                      const struct request *request)
+{
+    const uint64_t sector = memory->gpu->sector_bytes;
+    for (uint64_t at = 0; at < memory->gpu->line_bytes; at += sector) {
+        uint64_t covered = 0;
+        for (uint64_t i = 0; i < sector; i++)
+            covered += request->bytes[at + i];
+        if (covered < sector)
+            continue;
+        if (!timed_lines_hold(cache, request->line))
+            *timed_lines_flight(cache, request->line) =
+                (struct timed_flight){.line = request->line};
+        const struct fth_cache_result result =
+            timed_lines_access(cache, request->line + at, sector, FTH_CACHE_READ);
+        write_back(memory, cache, &result);
+    }
 }
 
 static void write_l2(struct timed_memory *memory, const struct request *request, uint64_t counted,
@@ -440,9 +459,12 @@ static void write_l2(struct timed_memory *memory, const struct request *request,
 {
     enter_side(memory, home_of(memory->gpu, request->line), request->sectors,
                pass_port(memory, request, now));
-    write_home(memory, request);
+    const uint64_t near = memory->gpu->side_of[request->issue->sm];
+    const struct found found = {.distance = write_home(memory, request, near)};
+    if (near != home_of(memory->gpu, request->line))
+        keep_copy(memory, &memory->sides[near], request);
     if (counted)
-        count_l2(memory, request, counted, 0, 0);
+        count_l2(memory, request, counted, &found);
 }
 
 static uint64_t atomic_l2(struct timed_memory *memory, const struct request *request, uint64_t now)
@@ -452,22 +474,19 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct request *req
     const uint64_t at_l2 =
         enter_side(memory, home, request->sectors, pass_port(memory, request, now));
     const struct found found = read_side(memory, home, request, request->sectors, at_l2);
-    count_l2(memory, request, request->sectors, found.missed, found.flying);
-    write_home(memory, request);
+    count_l2(memory, request, request->sectors, &found);
+    write_home(memory, request, home);
     return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));
 }
 
 /* ---- L1 ---- */
 
 static void count_l1(struct timed_memory *memory, const struct request *request, uint64_t present,
-                     uint64_t flying)
+                     uint64_t flying, uint32_t distance)
 {
-    struct timed_oracle_counts *counts = &memory->result->l1;
-    const enum fth_trace_access_kind kind = request->issue->instruction->kind;
-    counts->requests[kind]++;
-    counts->sectors[kind] += count_bits(request->sectors);
-    counts->merges[kind] += count_bits(flying);
-    counts->hits[kind] += count_bits(present & ~(memory->gpu->l1.merged_hits ? 0 : flying));
+    const struct timed_cache_config *config = &memory->gpu->l1;
+    count(&memory->result->l1, request->issue->instruction->kind, request->sectors,
+          present & ~(config->merged_hits ? 0 : flying), flying, distance, config->ways);
 }
 
 /* Returns how long misses merge with one of a line at `now`. */
@@ -484,32 +503,30 @@ static uint64_t send_misses(struct timed_memory *memory, const struct request *r
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t index = request->line / gpu->line_bytes * GOLDEN / (UINT64_C(1) << 58);
     struct merge_entry *entry = &memory->l1s[request->issue->sm].reads[index];
-    if (!entry->used || entry->line != request->line || entry->warp == request->issue->warp ||
-        now >= entry->time)
-        *entry = (struct merge_entry){.line = request->line,
-                                      .time = now + merge_time(gpu, request->line, now),
-                                      .warp = request->issue->warp,
-                                      .used = true};
+    if (!entry->used || entry->line != request->line || now >= entry->time)
+        *entry = (struct merge_entry){
+            .line = request->line, .time = now + merge_time(gpu, request->line, now), .used = true};
     return read_l2(memory, request, sectors, now, &entry->sectors);
 }
 
 static uint64_t read_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
-    struct cache *cache = &memory->l1s[request->issue->sm].cache;
+    struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
     const bool allocates = request->issue->instruction->l1 != ORACLE_NO_ALLOCATE;
     const uint64_t missing =
-        find_missing(gpu, cache, request->line, request->sectors, request->bytes);
+        timed_lines_missing(cache, request->line, request->sectors, request->bytes);
     const uint64_t present = request->sectors & ~missing;
     uint64_t done = now + timed_ticks(gpu->l1_cycles);
-    const uint64_t flying = find_flying(cache, request->line, present, done);
+    const uint64_t flying = timed_lines_flying(cache, request->line, present, done);
     if (flying)
-        done = flight_of(cache, request->line)->ready;
+        done = timed_lines_flight(cache, request->line)->ready;
     if (missing)
         done = later(done, send_misses(memory, request, missing, now));
+    uint32_t distance = UINT32_MAX;
     if (present || allocates)
-        fill(memory, cache, request->line, allocates ? missing : 0, now, done);
-    count_l1(memory, request, present, flying);
+        distance = fill(memory, cache, request->line, allocates ? missing : 0, now, done);
+    count_l1(memory, request, present, flying, distance);
     return done;
 }
 
@@ -517,13 +534,12 @@ static uint64_t read_l1(struct timed_memory *memory, const struct request *reque
 static uint64_t merge_store(struct timed_memory *memory, const struct request *request,
                             uint64_t now)
 {
-    struct merge_entry *entry =
-        &memory->l1s[request->issue->sm]
-             .stores[request->line / memory->gpu->line_bytes % MERGE_ENTRIES];
+    struct merge_entry *entry = &memory->l1s[request->issue->sm].store;
     uint64_t counted = request->sectors;
     if (entry->used && entry->line == request->line && entry->time > now) {
         counted &= ~entry->sectors;
         entry->sectors |= request->sectors;
+        entry->time = now + timed_ticks(memory->gpu->store_merge_cycles);
     } else {
         *entry = (struct merge_entry){.line = request->line,
                                       .time = now + timed_ticks(memory->gpu->store_merge_cycles),
@@ -536,13 +552,15 @@ static uint64_t merge_store(struct timed_memory *memory, const struct request *r
 static void write_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
-    struct cache *cache = &memory->l1s[request->issue->sm].cache;
+    struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
     const bool allocates = request->issue->instruction->l1 != ORACLE_NO_ALLOCATE;
-    count_l1(memory, request, find_touched(gpu, cache, request->line, request->sectors), 0);
+    const uint64_t hits = timed_lines_touched(cache, request->line, request->sectors);
+    uint32_t distance = UINT32_MAX;
     if (strcmp(gpu->l1_bypass, "off") != 0)
-        drop(cache, request->line);
-    else if (allocates || is_held(cache, request->line))
-        write_bytes(memory, cache, request);
+        timed_lines_drop(cache, request->line);
+    else if (allocates || timed_lines_hold(cache, request->line))
+        distance = write_bytes(memory, cache, request);
+    count_l1(memory, request, hits, 0, distance);
     write_l2(memory, request, merge_store(memory, request, now), now);
 }
 
@@ -552,8 +570,8 @@ static uint64_t bypass_l1(struct timed_memory *memory, const struct request *req
     const struct timed_instruction *instruction = request->issue->instruction;
     uint64_t fetched = 0;
     if (instruction->kind != FTH_TRACE_READ || instruction->l1 == ORACLE_EVICT)
-        drop(&memory->l1s[request->issue->sm].cache, request->line);
-    count_l1(memory, request, 0, 0);
+        timed_lines_drop(&memory->l1s[request->issue->sm].cache, request->line);
+    count_l1(memory, request, 0, 0, UINT32_MAX);
     if (instruction->kind == FTH_TRACE_READ)
         return read_l2(memory, request, request->sectors, now, &fetched);
     if (instruction->kind == FTH_TRACE_ATOMIC)

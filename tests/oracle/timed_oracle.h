@@ -1,5 +1,5 @@
 /* A second implementation of the model with time, as an oracle for src/model/timed. It follows the
- * chapter "Time" of docs/model.md and nothing else: all accesses are in memory, events are in a
+ * page docs/model/time.md and nothing else: all accesses are in memory, events are in a
  * list without order, and everything is found by linear searches. Its caches are those of
  * cache_oracle.c. */
 #ifndef FTH_TESTS_TIMED_ORACLE_H
@@ -32,8 +32,8 @@ struct timed_gpu {
     double clock_hz, l1_cycles, l2_cycles, far_cycles, memory_cycles;
     double l2_bytes_per_s, memory_bytes_per_s, memory_percent;
     double issue_cycles, port_cycles, join_cycles, merge_cycles, store_merge_cycles;
-    double block_cycles, refill_cycles, refill_period, launch_ns;
-    uint64_t join_reads;
+    double start_cycles, warp_cycles, block_cycles, refill_cycles, refill_period, launch_ns;
+    uint64_t join_reads, partial_ways, launch_sectors;
 };
 
 struct timed_instruction {
@@ -54,7 +54,7 @@ struct timed_oracle_access {
 /* What warps do between two accesses: a row of the pace. */
 struct timed_pace {
     uint32_t from, to; /* instructions; from = UINT32_MAX: the start of the warp */
-    uint64_t count, instructions, shared, barriers;
+    uint64_t count, instructions, shared, barriers, latency_cycles;
 };
 
 struct timed_launch {
@@ -67,6 +67,9 @@ struct timed_launch {
 
 struct timed_oracle_counts {
     uint64_t requests[3], sectors[3], hits[3], merges[3]; /* by enum fth_trace_access_kind */
+    /* [0]: reads, [1]: writes and atomics. Sectors that hit, by reuse distance; those that missed
+     * or have no distance are at index `ways`. */
+    uint64_t profile[2][ORACLE_PROFILE];
 };
 
 struct timed_oracle_result {

@@ -12,6 +12,10 @@
 /* Blocks that a GPC receives in one turn: observed on an H200. */
 enum { BLOCKS_PER_TURN = 3 };
 
+/* Maximum number of resident warps and blocks. Warps and slots are numbered with 32 bits. Chosen:
+ * far more than GPUs have. */
+#define MAX_RESIDENT (UINT64_C(1) << 28)
+
 /* Free slots of one GPC, in the order in which they became free. */
 struct gpc {
     uint32_t first, last; /* UINT32_MAX: none */
@@ -85,7 +89,12 @@ static enum fth_status init(struct fth_dispatch *dispatch, const struct fth_mode
                             const struct fth_setting *setting, struct fth_error *error)
 {
     const uint64_t resident = setting->sms * setting->blocks_at_once;
-    dispatch->slots = (uint32_t)(resident < setting->blocks ? resident : setting->blocks);
+    const uint64_t slots = resident < setting->blocks ? resident : setting->blocks;
+    if (slots > MAX_RESIDENT / (setting->warps_per_block + 1))
+        return fth_fail(error, FTH_INVALID, "model caches", "gpu.max_warps",
+                        "too many warps are resident on all SMs, at most 2^28 are supported; use "
+                        "fewer SMs or gpu.timing=off");
+    dispatch->slots = (uint32_t)slots;
     dispatch->sms = calloc(dispatch->slots, sizeof *dispatch->sms);
     dispatch->starts = calloc(dispatch->slots, sizeof *dispatch->starts);
     dispatch->next = calloc(dispatch->slots, sizeof *dispatch->next);

@@ -12,7 +12,7 @@
  *   timed_l2.c      joining of reads, the sides of the L2, and memory
  *   timed_run.c     runs launches and collects their counts
  *
- * It is no simulation of every cycle: docs/model.md lists what it leaves out. All times are
+ * It is no simulation of every cycle: docs/model/time.md lists what it leaves out. All times are
  * integers, so results are the same on all machines. */
 #ifndef FTH_MODEL_TIMED_H
 #define FTH_MODEL_TIMED_H

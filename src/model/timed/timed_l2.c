@@ -89,7 +89,7 @@ static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_mod
     for (size_t i = 0; i < l2->group_sms; i++)
         groups = l2->group_of_sm[i] >= groups ? l2->group_of_sm[i] + 1 : groups;
     l2->read_count = (size_t)groups * JOIN_SLOTS;
-    l2->reads = calloc(l2->read_count, sizeof *l2->reads);
+    l2->reads = calloc(l2->read_count + 1, sizeof *l2->reads);
     return l2->reads ? FTH_OK : fth_no_memory(error, "model caches", NULL);
 }
 
@@ -424,20 +424,28 @@ static void keep_near_copy(struct fth_timed_l2 *l2, uint64_t near,
 {
     struct side *side = &l2->sides[near];
     struct fth_cache_location location = fth_cache_locate(side->cache.cache, line->line);
+    struct fth_cache_result result;
+    const bool fresh = location.slot == FTH_NO_SLOT;
     uint32_t whole = line->run_count ? 0 : line->sectors;
     for (uint32_t i = 0; i < line->run_count; i++)
         whole |= whole_sectors(&l2->shape, runs[i]);
-    if (whole)
-        fill(l2, side, &location, whole, 0, 0);
+    if (!whole)
+        return;
+    /* Other sectors of the line may be in flight; these are not. */
+    fth_cache_fill(side->cache.cache, &location, whole, &result);
+    write_back(l2, &result);
+    if (fresh)
+        renew(l2, side, location.slot);
 }
 
 /* Limits the partly written lines of a set: writes back the oldest one. */
 static void limit_partials(struct fth_timed_l2 *l2, struct side *side, uint32_t set)
 {
     const uint32_t first = fth_set_first(side->cache.cache, set);
+    const uint32_t end = fth_set_first(side->cache.cache, set + 1);
     uint32_t oldest = first;
     uint64_t count = 0;
-    for (uint32_t slot = first; slot < first + l2->shape.ways && slot < side->cache.slots; slot++) {
+    for (uint32_t slot = first; slot < end; slot++) {
         const struct partial *partial = &side->partials[slot];
         if (!partial->sectors)
             continue;

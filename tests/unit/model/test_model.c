@@ -478,7 +478,7 @@ static void carve_outs_match_those_of_an_h200(void **state)
         uint64_t shared_bytes, blocks, l1_kib;
     } cases[] = {{256, 0, 8, 217},      {32, 0, 32, 217},    {256, 1088, 8, 185},
                  {256, 4096, 8, 149},   {16, 2180, 32, 117}, {256, 1024, 8, 217},
-                 {1024, 100000, 2, 21}, {256, 150000, 1, 21}};
+                 {1024, 100000, 2, 21}, {256, 150000, 1, 85}};
     struct fth_model_params *params = params_of_gpu("h200");
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         const struct fth_trace_launch launch = {.kernel = "k",

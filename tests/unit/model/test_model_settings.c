@@ -403,7 +403,38 @@ static void resident_blocks_are_limited(void **state)
     }
 }
 
-/* The carve-out has space for twice the resident blocks, for at most 32, and at least 32 KiB. */
+/* The driver reserves 1,024 bytes per block. A kernel without shared memory of its own gets four
+ * times that. Space for blocks that are not resident is limited to 132 KiB. */
+static void the_carve_out_depends_on_the_reserved_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *max_blocks;
+        uint64_t shared_bytes, carveout_kib;
+    } rows[] = {{"1", 0, 8},       {"2", 0, 8},       {"3", 0, 16},       {"8", 0, 32},
+                {"16", 0, 32},     {"8", 1, 32},      {"7", 1, 16},       {"2", 33 << 10, 132},
+                {"3", 39936, 132}, {"4", 50176, 228}, {"1", 150000, 164}, {"1", 200000, 228}};
+    static const uint64_t carveouts[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_setting setting;
+        struct fth_trace_launch launch = plain_launch;
+        launch.shared_bytes = rows[i].shared_bytes;
+        struct fth_model_params *params = make_params(
+            (const char *const[]){"gpu.max_blocks", rows[i].max_blocks, "gpu.shared_bytes",
+                                  "233472", "gpu.reserved_bytes", "1024", NULL});
+        params->carveout_count = FTH_COUNT(carveouts);
+        for (size_t k = 0; k < FTH_COUNT(carveouts); k++) {
+            params->carveout_bytes[k] = carveouts[k] << 10;
+            params->carveout_l1_bytes[k] = (256 - carveouts[k]) << 10;
+        }
+        assert_int_equal(fth_model_setting(params, &launch, &setting, NULL), FTH_OK);
+        if (setting.l1_bytes != (256 - rows[i].carveout_kib) << 10)
+            fail_msg("row %zu: %llu", i, (unsigned long long)(256 - (setting.l1_bytes >> 10)));
+        fth_model_params_destroy(params);
+    }
+}
+
+/* The carve-out has space for twice the resident blocks, for at most 32. */
 static void the_carve_out_leaves_the_l1(void **state)
 {
     (void)state;
@@ -411,7 +442,7 @@ static void the_carve_out_leaves_the_l1(void **state)
         const char *max_blocks;
         uint64_t shared_bytes, l1_bytes;
     } rows[] = {
-        {"32", 0, 200000},    {"32", 1024, 200000}, {"32", 1025, 150000}, {"1", 16384, 200000},
+        {"32", 0, 220000},    {"32", 1024, 200000}, {"32", 1025, 150000}, {"1", 16384, 200000},
         {"1", 16385, 150000}, {"4", 8192, 150000},  {"4", 8193, 30000},   {"15", 2184, 150000},
         {"15", 2185, 30000},  {"16", 2048, 150000}, {"17", 2048, 150000}, {"17", 2049, 30000},
         {"1", 50000, 30000},  {"1", 100000, 30000},
@@ -599,6 +630,7 @@ int main(void)
         cmocka_unit_test(writes_follow_the_bypass),
         cmocka_unit_test(resident_blocks_are_limited),
         cmocka_unit_test(the_carve_out_leaves_the_l1),
+        cmocka_unit_test(the_carve_out_depends_on_the_reserved_bytes),
         cmocka_unit_test(values_are_checked),
         cmocka_unit_test(sets_and_ways_replace_each_other),
         cmocka_unit_test(the_slowest_level_is_the_floor),
