@@ -153,3 +153,12 @@ uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
 {
     return fth_index_set(&cache->index, address >> cache->line_shift);
 }
+
+uint64_t fth_cache_write_back(struct fth_cache *cache, uint32_t slot)
+{
+    const uint64_t dirty = cache->dirty ? cache->dirty[slot] : 0;
+    cache->lines[slot].valid |= dirty;
+    if (cache->dirty)
+        cache->dirty[slot] = 0;
+    return dirty;
+}

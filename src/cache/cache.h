@@ -166,6 +166,9 @@ enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t a
  * does not hold it. `dirty` (may be NULL) receives the dirty sectors that are lost. */
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty);
 
+/* Writes back the changes of a slot, which then holds the complete line of its next level as far as
+ * it has been written: partly written sectors become valid. Returns the sectors that were dirty. */
+uint64_t fth_cache_write_back(struct fth_cache *cache, uint32_t slot);
 /* Invalidates the sectors of a range of bytes, which ends with the line at the latest. Dirty
  * sectors are lost. The line stays, even without valid sectors. Returns false if the cache holds
  * none of the sectors, completely or in part. */

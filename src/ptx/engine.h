@@ -338,6 +338,16 @@ enum fth_ptx_builtin {
     BUILTIN_FREE
 };
 
+/* Machine instructions that a kernel begins with, for none of its PTX: they load the stack pointer
+ * and the descriptor of global memory. Observed with ptxas 13.0 for sm_90. */
+enum { FTH_PTX_PROLOGUE = 2 };
+
+/* What a part of a function costs a warp that executes it, as estimated from the PTX (cost/). */
+struct fth_ptx_cost {
+    uint64_t instructions; /* machine instructions */
+    uint64_t cycles;       /* sum of the longest chains of dependent instructions of all blocks */
+};
+
 struct fth_ptx_function {
     const char *name;
     bool is_kernel, has_body;
@@ -355,6 +365,8 @@ struct fth_ptx_function {
                                           * NULL: it can execute all of them */
     struct fth_ptx_slot *arguments, *results; /* empty for a kernel; see `kernel` */
     size_t argument_count, result_count;
+    /* [code_count + 1] The cost of the code before each instruction. */
+    const struct fth_ptx_cost *costs;
 };
 
 struct fth_ptx_module {

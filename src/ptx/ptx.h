@@ -31,7 +31,8 @@
  * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
  * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for races,
- * schedule/ the order in which blocks and warps run, fuse/ fused multiplications. */
+ * schedule/ the order in which blocks and warps run, fuse/ fused multiplications, cost/ estimates
+ * of the machine instructions that PTX becomes. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 
@@ -427,7 +428,9 @@ struct fth_ptx_access {
     bool returns;  /* the instruction writes registers: ld and atom, but not st, red and copies */
     bool compares; /* atom.cas */
     uint32_t wait; /* as in struct fth_ptx_operands */
-    uint64_t issued; /* instructions that the warp has issued, with this one */
+    /* What the warp has executed so far, as estimated from the PTX (cost/): machine instructions,
+     * including this one, and the sum of the latencies of dependent instructions in cycles. */
+    uint64_t issued, cycles;
     /* For reads of cp.async: the shared addresses that the lanes copy to; NULL for others. */
     const uint64_t *destinations;
 };
@@ -500,8 +503,8 @@ struct fth_ptx_operands {
      * it does not follow if all lanes are outside of them. */
     bool accesses;
     bool drains; /* waits until all accesses in flight are complete (calls, fences) */
-    /* For a load and for cp.async: instructions until the warp needs the result (parse/waits.c);
-     * UINT32_MAX: never, or unknown. */
+    /* For a load and for cp.async: machine instructions until the warp needs the result, as
+     * estimated from the PTX (cost/cost_waits.c); UINT32_MAX: never, or unknown. */
     uint32_t wait;
     size_t read_count, write_count;
     const uint32_t *reads, *writes;

@@ -8,6 +8,7 @@
  *   trace_launch.c         runs launches with a recorder
  *   trace_stats.c          requests, sectors and footprints of a trace
  *   format/codec.c         encodes accesses into frames and decodes them
+ *   format/pace.c          what warps execute between accesses
  *   format/source_positions.c  positions in the source code
  *   format/trace_writer.c  the trace writer: sorts accesses into runs and writes the index
  *   format/trace_reader.c  the trace reader: cursors that merge the runs
@@ -221,41 +222,56 @@ const struct fth_source_position *fth_get_source(struct fth_bytes *bytes, struct
 
 /* ---- pace.c ---- */
 
-/* What the warps of a launch executed between two consecutive accesses to global memory, summed up
- * over all times that the two instructions followed each other. */
+/* What the warps of a launch execute between two consecutive accesses to global memory, summed up
+ * over all times that the two instructions follow each other in a warp. */
 struct fth_pace_step {
-    uint32_t from; /* instruction of the first access; FTH_PACE_START: the start of the warp */
-    uint32_t to;   /* instruction of the second access */
-    uint64_t count;
-    uint64_t instructions; /* including the second access */
-    uint64_t barriers;     /* of the block */
-    uint64_t shared;       /* requests to shared memory */
+    uint32_t from;  /* instruction of the first access; FTH_PACE_START: the start of the warp */
+    uint32_t to;    /* instruction of the second access */
+    uint64_t count; /* times that `to` follows `from`, at least 1 */
+    /* Machine instructions that the warps issue, including the second access, as estimated from the
+     * PTX (ptx/cost/). */
+    uint64_t instructions;
+    /* Cycles that the longest chains of dependent instructions take, without accesses to global
+     * memory, barriers and limits of the issue rate. */
+    uint64_t latency_cycles;
+    uint64_t barriers; /* of the block or of its cluster, at which the warps wait */
+    uint64_t shared;   /* requests to shared memory */
 };
 #define FTH_PACE_START UINT32_MAX
 
-/* All steps of a launch. */
+/* All steps of a launch. Without a hash table, they are sorted by `to` and `from`. */
 struct fth_pace {
     struct fth_pace_step *steps;
     size_t count, capacity;
-    uint32_t *slots; /* hash table: index of a step plus one; 0: empty */
-    size_t slot_count;
+    uint32_t *slots;   /* hash table: index of a step plus one; 0: empty */
+    size_t slot_count; /* a power of two; 0: there is no hash table */
 };
 
-/* Returns the step between two instructions and adds it if it is new. NULL: memory is exhausted. */
+/* Returns the step between two instructions and adds it if it is new. NULL: memory is exhausted.
+ * Not for a pace that was read from a file. */
 struct fth_pace_step *fth_pace_step(struct fth_pace *pace, uint32_t from, uint32_t to);
 /* Returns the step between two instructions, or NULL. */
 const struct fth_pace_step *fth_pace_find(const struct fth_pace *pace, uint32_t from, uint32_t to);
 /* Adds all steps of `more`. Returns false if memory is exhausted. */
 bool fth_pace_add(struct fth_pace *pace, const struct fth_pace *more);
 void fth_pace_fini(struct fth_pace *pace);
-/* Encodes the steps, and `wait` of all instructions in them. ids[i] is the number in the file of
- * instruction i; steps with an instruction that is not in the file are left out. */
-void fth_put_pace(const struct fth_pace *pace, const uint32_t *ids,
+/* Encodes the index of the launch, its steps, and `wait` of all instructions in them. ids[i] is the
+ * number in the file of instruction i, or UINT32_MAX; steps with an instruction that is not in the
+ * file are left out. Returns false if memory is exhausted. */
+bool fth_put_pace(const struct fth_pace *pace, size_t launch, const uint32_t *ids,
                   const struct fth_trace_instruction *instructions, struct fth_buffer *out);
-/* Decodes steps and the `wait` of instructions. Returns false if the content is malformed, or, with
+
+/* What is known of the launches of a trace. */
+struct fth_paces {
+    struct fth_pace *items; /* by launch; those without steps are unknown */
+    size_t count;           /* at most the number of launches */
+};
+/* Decodes the pace of a launch, up to the end of the bytes, and the `wait` of instructions. Returns
+ * false if the content is malformed, if the launch does not exist or has a pace already or, with
  * bytes->no_memory, if memory is exhausted. */
-bool fth_get_pace(struct fth_bytes *bytes, struct fth_trace_instruction *instructions,
-                  size_t instruction_count, struct fth_pace *pace);
+bool fth_paces_get(struct fth_paces *paces, struct fth_bytes *bytes, size_t launch_count,
+                   struct fth_trace_instruction *instructions, size_t instruction_count);
+void fth_paces_fini(struct fth_paces *paces);
 
 /* ---- trace_reader.c ---- */
 

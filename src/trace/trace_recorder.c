@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MAX_WARPS are the warps of the largest block. INSTRUCTION_CACHE_SLOTS is chosen: most kernels
+/* MAX_WARPS are the warps of the largest block. The sizes of the caches are chosen: most kernels
  * have fewer memory instructions. */
-enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
+enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256, STEP_CACHE_SLOTS = 256 };
 
 /* Limits of the memory for records, in bytes and in accesses. Chosen, not derived. When the pending
  * clusters exceed MAX_PENDING_BYTES, or a running block has MAX_BLOCK_ACCESSES accesses, records
@@ -21,12 +21,13 @@ enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
 #define MAX_PENDING_BYTES ((size_t)128 << 20)
 #define MAX_BLOCK_ACCESSES ((size_t)1 << 20)
 
-/* What a warp has done since its last access. */
+/* What a warp has done up to its last access to global memory, and since then. */
 struct progress {
     uint32_t instruction; /* of its last access; FTH_PACE_START: none yet */
-    uint32_t barriers;    /* since its last access */
-    uint32_t shared;      /* requests to shared memory since its last access */
-    uint64_t issued;      /* instructions of the warp up to its last access */
+    uint32_t barriers;    /* at which it has waited since its last access */
+    uint64_t shared;      /* requests to shared memory since its last access */
+    uint64_t issued;      /* machine instructions up to its last access */
+    uint64_t cycles;      /* of chains of dependent instructions up to its last access */
 };
 
 /* A block that is running. */
@@ -59,6 +60,8 @@ struct worker {
     struct instruction_slot instruction_cache[INSTRUCTION_CACHE_SLOTS];
     uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
     struct fth_pace pace;
+    /* Direct-mapped cache: the index in `pace` of the last step to an instruction. */
+    uint32_t step_cache[STEP_CACHE_SLOTS];
 };
 
 /* A cluster (or a block without a cluster) that has ended before an earlier one. */
@@ -231,32 +234,65 @@ static bool add_record(struct fth_records *records, const struct fth_record *rec
     return fth_records_add(records, record, active);
 }
 
+/* Records that memory is exhausted. Returns false. */
+static bool fail_locked(struct fth_trace_recorder *recorder)
+{
+    pthread_mutex_lock(&recorder->lock);
+    fail(recorder, FTH_OK);
+    pthread_mutex_unlock(&recorder->lock);
+    return false;
+}
+
+/* Returns the step between two instructions; NULL: memory is exhausted. */
+static inline struct fth_pace_step *step_of(struct worker *worker, uint32_t from, uint32_t to)
+{
+    struct fth_pace *pace = &worker->pace;
+    uint32_t *slot = &worker->step_cache[to % STEP_CACHE_SLOTS];
+    struct fth_pace_step *step = pace->steps + *slot;
+    if (*slot < pace->count && step->to == to && step->from == from)
+        return step;
+    step = fth_pace_step(pace, from, to);
+    if (step)
+        *slot = (uint32_t)(step - pace->steps);
+    return step;
+}
+
 /* Adds what the warp has done since its last access to the pace of the launch. */
-static bool add_step(struct worker *worker, struct block *block, uint32_t instruction,
-                     const struct fth_ptx_access *access)
+static inline bool add_step(struct worker *worker, struct block *block, uint32_t instruction,
+                            const struct fth_ptx_access *access)
 {
     struct progress *progress = &block->progress[access->who.warp];
-    struct fth_pace_step *step = fth_pace_step(&worker->pace, progress->instruction, instruction);
+    struct fth_pace_step *step = step_of(worker, progress->instruction, instruction);
     if (!step)
         return false;
     step->count++;
     step->instructions += access->issued - progress->issued;
+    step->latency_cycles += access->cycles - progress->cycles;
     step->barriers += progress->barriers;
     step->shared += progress->shared;
-    *progress = (struct progress){.instruction = instruction, .issued = access->issued};
+    *progress = (struct progress){
+        .instruction = instruction, .issued = access->issued, .cycles = access->cycles};
     return true;
 }
 
+/* Counts a barrier for the warps that waited at it. */
 static bool on_barrier(void *user, uint64_t index, uint32_t barrier, uint32_t warps)
 {
     struct worker *worker = current_worker(user);
     struct block *block = worker ? find_block(worker, index) : NULL;
     (void)barrier;
     if (!block)
-        return fail(user, FTH_OK);
+        return fail_locked(user);
     for (uint32_t left = warps; left; left &= left - 1)
         block->progress[__builtin_ctz(left)].barriers++;
     return true;
+}
+
+static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, uint32_t phase,
+                               bool waited)
+{
+    (void)phase;
+    return !waited || on_barrier(user, who->block, 0, 1u << who->warp);
 }
 
 static bool on_access(void *user, const struct fth_ptx_access *access)
@@ -369,7 +405,8 @@ static bool on_done(void *user, uint64_t index)
 
 /* ---- launches ---- */
 
-/* Frees all workers and pending clusters; adds the counts of the workers to *totals. */
+/* Frees all workers and pending clusters; adds the counts of the workers to *totals and *pace.
+ * Returns false if memory is exhausted; everything is freed all the same. */
 static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_launch *totals,
                          struct fth_pace *pace)
 {
@@ -414,6 +451,7 @@ enum fth_status fth_trace_recorder_create(struct fth_trace_writer *writer,
                                                    .takes_linear = true,
                                                    .access = on_access,
                                                    .barrier = on_barrier,
+                                                   .cluster_barrier = on_cluster_barrier,
                                                    .done = on_done};
     return FTH_OK;
 }
@@ -452,7 +490,7 @@ enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum
     pthread_setspecific(recorder->key, NULL);
     struct fth_pace pace = {0};
     if (!free_workers(recorder, &counted, &pace))
-        fail(recorder, FTH_OK);
+        (void)fail(recorder, FTH_OK);
     /* If writing failed, the engine only reports that the observer stopped it; the recorder has the
      * cause. */
     if (recorder->status != FTH_OK)
@@ -460,10 +498,9 @@ enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum
     if (status == FTH_OK) {
         fth_trace_writer_set_pace(recorder->writer, &pace);
         status = fth_trace_writer_end(recorder->writer, &counted, error);
-        fth_pace_fini(&pace);
-        return status;
+    } else {
+        fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : engine_error);
     }
     fth_pace_fini(&pace);
-    fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : engine_error);
     return status;
 }

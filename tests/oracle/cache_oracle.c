@@ -413,6 +413,16 @@ bool oracle_invalidate(struct oracle *oracle, uint64_t address, uint64_t *dirty)
     return entry != NULL;
 }
 
+void oracle_invalidate_sector(struct oracle *oracle, uint64_t address)
+{
+    struct entry *entry = find(oracle, set_of(oracle, address), address);
+    for (uint64_t i = 0; entry && i < oracle->line_bytes; i++)
+        if (sector_bit(oracle, i) == sector_bit(oracle, address - entry->address)) {
+            entry->valid[i] = 0;
+            entry->dirty[i] = 0;
+        }
+}
+
 size_t oracle_held(const struct oracle *oracle)
 {
     size_t held = 0;

@@ -127,6 +127,7 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
         add_instruction(counts, i, row);
         add_instruction(counts, i, &kernel[i + 1]);
     }
+    row->dram_reads += counts->l2[rows->instructions].dram_reads;
     row->dram_writes += counts->l2[rows->instructions].dram_writes;
     row->l1_read_sectors_per_sm =
         (double)row->l1.sectors[FTH_TRACE_READ] /

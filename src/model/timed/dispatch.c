@@ -1,9 +1,10 @@
 /* Which block starts on which SM, and when.
  *
- * The blocks of the first wave start one after the other on the SMs that place.c gives. After that,
- * a slot that has become free takes the next block of the grid. On an H200 (docs/methods/
- * placement.md), a GPC offers its free slots at regular intervals, and the GPCs take turns; in a
- * turn, each TPC of the GPC receives at most one block and the GPC at most BLOCKS_PER_TURN. */
+ * The blocks of the first wave start on the SMs that place.c gives; all SMs start at about the same
+ * time. After that, a slot that has become free takes the next block of the grid. On an H200
+ * (docs/methods/ placement.md), a GPC offers its free slots at regular intervals, and the GPCs take
+ * turns; in a turn, each TPC of the GPC receives at most one block and the GPC at most
+ * BLOCKS_PER_TURN. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -20,6 +21,7 @@ struct fth_dispatch {
     const struct fth_timing *timing;
     uint32_t slots;
     uint32_t *sms;      /* [slots] */
+    uint64_t *starts;   /* [slots] when the first block of the slot starts */
     uint32_t *next;     /* [slots] next free slot of the same GPC */
     uint16_t *gpcs;     /* [sms] */
     uint16_t *tpcs;     /* [sms] */
@@ -45,19 +47,53 @@ static void read_map(struct fth_dispatch *dispatch, const struct fth_model_param
     }
 }
 
+/* Returns when an SM starts its first block. The SMs of an H200 do so within about 300 cycles of
+ * each other, those of a TPC together, in an order that differs from launch to launch. */
+static uint64_t first_start(const struct fth_dispatch *dispatch, uint64_t seed, uint32_t sm)
+{
+    const uint64_t random = ((dispatch->tpcs[sm] + 1 + seed * UINT64_C(0x2545f4914f6cdd1d)) *
+                             UINT64_C(0x9e3779b97f4a7c15)) >>
+                            48;
+    return random * dispatch->timing->start_spread >> 16;
+}
+
+/* Sets the SM of each slot and the start of its first block. */
+static enum fth_status place_slots(struct fth_dispatch *dispatch,
+                                   const struct fth_model_params *params,
+                                   const struct fth_setting *setting, struct fth_error *error)
+{
+    struct fth_placement *placement = NULL;
+    uint64_t *next_start = calloc(setting->sms, sizeof *next_start);
+    enum fth_status status = next_start ? fth_placement_create(params, setting, &placement, error)
+                                        : fth_no_memory(error, "model caches", NULL);
+    const uint64_t seed = fth_model_integer(params, FTH_KEY_SEED);
+    for (uint32_t sm = 0; sm < setting->sms && status == FTH_OK; sm++)
+        next_start[sm] = first_start(dispatch, seed, sm);
+    for (uint32_t slot = 0; slot < dispatch->slots && status == FTH_OK; slot++) {
+        uint64_t wave;
+        const uint32_t sm = fth_placement_sm(placement, slot, &wave);
+        dispatch->sms[slot] = sm;
+        dispatch->starts[slot] = next_start[sm];
+        next_start[sm] += dispatch->timing->block_gap;
+    }
+    fth_placement_destroy(placement);
+    free(next_start);
+    return status;
+}
+
 static enum fth_status init(struct fth_dispatch *dispatch, const struct fth_model_params *params,
                             const struct fth_setting *setting, struct fth_error *error)
 {
-    struct fth_placement *placement = NULL;
     const uint64_t resident = setting->sms * setting->blocks_at_once;
     dispatch->slots = (uint32_t)(resident < setting->blocks ? resident : setting->blocks);
     dispatch->sms = calloc(dispatch->slots, sizeof *dispatch->sms);
+    dispatch->starts = calloc(dispatch->slots, sizeof *dispatch->starts);
     dispatch->next = calloc(dispatch->slots, sizeof *dispatch->next);
     dispatch->gpcs = calloc(setting->sms, sizeof *dispatch->gpcs);
     dispatch->tpcs = calloc(setting->sms, sizeof *dispatch->tpcs);
     dispatch->served = calloc(UINT16_MAX + 1, sizeof *dispatch->served);
-    if (!dispatch->sms || !dispatch->next || !dispatch->gpcs || !dispatch->tpcs ||
-        !dispatch->served)
+    if (!dispatch->sms || !dispatch->starts || !dispatch->next || !dispatch->gpcs ||
+        !dispatch->tpcs || !dispatch->served)
         return fth_no_memory(error, "model caches", NULL);
     read_map(dispatch, params, setting->sms);
     dispatch->queues = calloc(dispatch->gpc_count, sizeof *dispatch->queues);
@@ -66,13 +102,7 @@ static enum fth_status init(struct fth_dispatch *dispatch, const struct fth_mode
     for (uint32_t i = 0; i < dispatch->gpc_count; i++)
         dispatch->queues[i] = (struct gpc){UINT32_MAX, UINT32_MAX};
     dispatch->turn = 1;
-    FTH_TRY(fth_placement_create(params, setting, &placement, error));
-    for (uint32_t slot = 0; slot < dispatch->slots; slot++) {
-        uint64_t wave;
-        dispatch->sms[slot] = fth_placement_sm(placement, slot, &wave);
-    }
-    fth_placement_destroy(placement);
-    return FTH_OK;
+    return place_slots(dispatch, params, setting, error);
 }
 
 enum fth_status fth_dispatch_create(const struct fth_model_params *params,
@@ -98,6 +128,7 @@ void fth_dispatch_destroy(struct fth_dispatch *dispatch)
     if (!dispatch)
         return;
     free(dispatch->sms);
+    free(dispatch->starts);
     free(dispatch->next);
     free(dispatch->gpcs);
     free(dispatch->tpcs);
@@ -114,6 +145,11 @@ uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch)
 uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot)
 {
     return dispatch->sms[slot];
+}
+
+uint64_t fth_dispatch_start(const struct fth_dispatch *dispatch, uint32_t slot)
+{
+    return dispatch->starts[slot];
 }
 
 /* The periods of the GPCs are shifted against each other by equal parts. */

@@ -164,7 +164,7 @@ static void set_gap(const struct fth_streams *streams, uint32_t last,
     access->gap = gap < 1 ? 1 : gap < UINT32_MAX / 2 ? (uint32_t)gap : UINT32_MAX / 2;
     access->shared = shared < UINT16_MAX ? (uint16_t)shared : UINT16_MAX;
     /* A pair of instructions is separated by the same number of barriers each time, or almost. */
-    access->barrier = step->barriers >= step->count - step->barriers;
+    access->barrier = step->barriers >= step->count - step->count / 2;
 }
 
 static enum fth_status add_access(struct fth_streams *streams, struct chunk *chunk,

@@ -41,7 +41,9 @@ struct fth_timing {
     uint64_t read_merge;    /* maximum time in which misses of several warps in a line merge */
     uint64_t store_merge;   /* time in which stores to a line merge */
     uint32_t join_reads;    /* maximum number of reads that become one request */
-    uint64_t block_gap;     /* between the starts of two blocks of the first wave */
+    uint64_t block_gap;     /* between the starts of two blocks of the first wave on one SM */
+    uint64_t start_spread;  /* time within which all SMs start their first blocks */
+    uint64_t warp_gap;      /* between the starts of two warps of a block */
     uint64_t refill;        /* from the end of a block to the start of the next one in its place */
     uint64_t refill_period; /* a GPC accepts new blocks once per period */
     uint64_t launch;        /* time of a launch without blocks */
@@ -159,6 +161,8 @@ void fth_dispatch_destroy(struct fth_dispatch *dispatch);
 /* The number of slots. The first blocks of the grid start in slots of their own index. */
 uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch);
 uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot);
+/* Returns when the first block of a slot starts. */
+uint64_t fth_dispatch_start(const struct fth_dispatch *dispatch, uint32_t slot);
 /* Returns when a slot whose block ends at `end` can take another block. */
 uint64_t fth_dispatch_ready(const struct fth_dispatch *dispatch, uint32_t slot, uint64_t end);
 /* Adds a slot that can take a block now. */
@@ -221,7 +225,7 @@ static inline void fth_totals_add(struct fth_cache_level_totals *totals,
 /* A request of a warp for sectors of one line. */
 struct fth_timed_request {
     uint32_t sm, instruction;
-    uint64_t warp; /* different for all warps of the launch */
+    uint64_t warp; /* different for all resident warps */
     const struct fth_timed_line *line;
     const struct fth_cache_run *runs; /* [line->run_count] */
 };

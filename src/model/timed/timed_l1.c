@@ -7,7 +7,9 @@
  *           then also counts as a miss of the L2. The time within which they merge varies: for a
  *           quarter of all requests it is zero, otherwise it is evenly distributed up to the
  *           parameter time.merge_cycles. Fitted to an H200 (docs/results/model-heldout.md).
- *   stores  Stores to the same sectors within time.store_merge_cycles count once. */
+ *   stores  A store to the same line as the store of the SM before it, within
+ * time.store_merge_cycles of the first one, is part of the same request: sectors that it has in
+ * common with that request count once. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 
 /* Sizes of the tables of requests that can merge, per SM: powers of two. Chosen: more than an L1
  * sends within the time in which requests merge. */
-enum { READ_SLOTS = 64, STORE_SLOTS = 64 };
+enum { READ_SLOTS = 64 };
 
 /* The last read of a line that missed. */
 struct recent_read {
@@ -23,7 +25,7 @@ struct recent_read {
     uint32_t fetched; /* sectors that the L2 has fetched for it */
 };
 
-/* The last store to a line. */
+/* The last store. */
 struct recent_store {
     uint64_t line, until;
     uint32_t sectors;
@@ -34,7 +36,7 @@ struct l1 {
     bool used;                    /* in this launch */
     uint64_t free_at;
     struct recent_read reads[READ_SLOTS];
-    struct recent_store stores[STORE_SLOTS];
+    struct recent_store store;
 };
 
 struct fth_timed_l1s {
@@ -89,6 +91,7 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
     l1s->l2 = l2;
     for (uint64_t sm = 0; sm < l1s->sms; sm++) {
         l1s->l1s[sm].used = false;
+        l1s->l1s[sm].free_at = 0;
         if (changed)
             fth_timed_cache_fini(&l1s->l1s[sm].cache);
     }
@@ -110,9 +113,8 @@ static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
              FTH_OK)
         return false;
     l1->used = true;
-    l1->free_at = 0;
     memset(l1->reads, 0, sizeof l1->reads);
-    memset(l1->stores, 0, sizeof l1->stores);
+    l1->store = (struct recent_store){0};
     return true;
 }
 
@@ -182,7 +184,7 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     const uint64_t line = request->line->line;
     const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
     struct recent_read *recent = &l1s->l1s[request->sm].reads[hash >> 58 & (READ_SLOTS - 1)];
-    if (recent->line == line && now < recent->until && recent->warp != request->warp)
+    if (recent->line == line && now < recent->until)
         return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
     const uint64_t random = draw(line, now), quarter = 65536 / 4;
     uint64_t window = 0;
@@ -222,16 +224,15 @@ static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     return ready;
 }
 
-/* Returns the sectors of a store that do not merge with those of the last store to the line. */
+/* Returns the sectors of a store that do not merge with those of the last store of the SM. */
 static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                             uint64_t now)
 {
-    const uint64_t line = request->line->line;
-    struct recent_store *recent =
-        &l1s->l1s[request->sm].stores[(line >> l1s->shape.line_shift) % STORE_SLOTS];
+    struct recent_store *recent = &l1s->l1s[request->sm].store;
     const uint32_t sectors = request->line->sectors;
-    if (recent->line != line || now >= recent->until) {
-        *recent = (struct recent_store){line, now + l1s->timing.store_merge, sectors};
+    if (recent->line != request->line->line || now >= recent->until) {
+        *recent =
+            (struct recent_store){request->line->line, now + l1s->timing.store_merge, sectors};
         return sectors;
     }
     const uint32_t fresh = sectors & ~recent->sectors;

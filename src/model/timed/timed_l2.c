@@ -27,9 +27,16 @@ struct pending_read {
     uint32_t sectors, count;
 };
 
+/* A slot with partly written sectors. */
+struct partial {
+    uint32_t sectors; /* 0: none */
+    uint64_t since;   /* number of the write that made it so */
+};
+
 struct side {
     struct fth_timed_cache cache;
-    uint64_t free_at; /* when it can take the next sector */
+    struct partial *partials; /* [cache.slots] */
+    uint64_t free_at;         /* when it can take the next sector */
 };
 
 struct fth_timed_l2 {
@@ -44,6 +51,8 @@ struct fth_timed_l2 {
     size_t group_sms, sms;
     struct pending_read *reads; /* [groups][JOIN_SLOTS] */
     size_t read_count;
+    uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
+    uint64_t partial_writes;
     struct fth_curves *curves;    /* NULL: not wanted */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
@@ -91,8 +100,14 @@ static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_para
     if (!l2->sides || !l2->port_free_at || !l2->side_of_sm || !l2->counts ||
         !fth_totals_init(&l2->totals, &l2->shape))
         return fth_no_memory(error, "model caches", NULL);
-    for (uint64_t i = 0; i < l2->side_count; i++)
-        FTH_TRY(fth_timed_cache_init(&l2->sides[i].cache, &l2->shape, l2->shape.seed + i, error));
+    l2->partial_ways = fth_model_integer(params, FTH_KEY_PARTIAL_WAYS);
+    for (uint64_t i = 0; i < l2->side_count; i++) {
+        struct side *side = &l2->sides[i];
+        FTH_TRY(fth_timed_cache_init(&side->cache, &l2->shape, l2->shape.seed + i, error));
+        side->partials = calloc(side->cache.slots, sizeof *side->partials);
+        if (!side->partials)
+            return fth_no_memory(error, "model caches", NULL);
+    }
     FTH_TRY(read_sides(l2, params, error));
     return read_groups(l2, params, error);
 }
@@ -122,8 +137,10 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
 {
     if (!l2)
         return;
-    for (uint64_t i = 0; l2->sides && i < l2->side_count; i++)
+    for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
         fth_timed_cache_fini(&l2->sides[i].cache);
+        free(l2->sides[i].partials);
+    }
     free(l2->sides);
     free(l2->port_free_at);
     free(l2->side_of_sm);
@@ -138,8 +155,11 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
 {
     l2->timing = *timing;
     for (uint64_t i = 0; i < l2->side_count; i++) {
-        if (cold)
+        if (cold) {
             fth_timed_cache_clear(&l2->sides[i].cache);
+            memset(l2->sides[i].partials, 0,
+                   l2->sides[i].cache.slots * sizeof *l2->sides[i].partials);
+        }
         memset(l2->sides[i].cache.flight, 0,
                l2->sides[i].cache.slots * sizeof *l2->sides[i].cache.flight);
         l2->sides[i].free_at = 0;
@@ -212,16 +232,39 @@ static void write_back(struct fth_timed_l2 *l2, const struct fth_cache_result *r
     l2->memory_free_at += count * l2->timing.mem_sector;
 }
 
-/* Places sectors that arrive at `ready` in a cache. */
-static uint32_t fill(struct fth_timed_l2 *l2, struct fth_timed_cache *cache,
+/* Reads what is missing of the partly written sectors of a slot, because they are written back. */
+static void complete(struct fth_timed_l2 *l2, struct partial *partial)
+{
+    const uint32_t count = count_bits(partial->sectors);
+    l2->counts[l2->instructions].dram_reads += count;
+    l2->memory_free_at += count * l2->timing.mem_sector;
+    partial->sectors = 0;
+}
+
+/* Prepares a slot for a line that has just been allocated in it. */
+static void renew(struct fth_timed_l2 *l2, struct side *side, uint32_t slot)
+{
+    side->cache.flight[slot] = (struct fth_flight){0};
+    if (side->partials[slot].sectors)
+        complete(l2, &side->partials[slot]);
+}
+
+/* Places sectors that arrive at `ready` in a side. */
+static uint32_t fill(struct fth_timed_l2 *l2, struct side *side,
                      struct fth_cache_location *location, uint32_t sectors, uint64_t now,
                      uint64_t ready)
 {
+    struct fth_timed_cache *cache = &side->cache;
     struct fth_cache_result result;
     const bool fresh = location->slot == FTH_NO_SLOT;
     fth_cache_fill(cache->cache, location, sectors, &result);
     write_back(l2, &result);
-    fth_flight_add(&cache->flight[location->slot], fresh, sectors, now, ready);
+    if (fresh)
+        renew(l2, side, location->slot);
+    if (sectors) {
+        fth_flight_add(&cache->flight[location->slot], fresh, sectors, now, ready);
+        side->partials[location->slot].sectors &= ~sectors;
+    }
     return result.distance;
 }
 
@@ -242,7 +285,7 @@ static uint64_t read_home(struct fth_timed_l2 *l2, uint64_t home, uint64_t line,
         const uint64_t arrival = read_memory(l2, instruction, *missed, there);
         ready = arrival > ready ? arrival : ready;
     }
-    fill(l2, cache, &location, *missed, there, ready);
+    fill(l2, &l2->sides[home], &location, *missed, there, ready);
     return ready + l2->timing.to_far;
 }
 
@@ -293,7 +336,7 @@ static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
             l2->counts[request->instruction].far_hits += count_bits(found.missed & ~from_memory);
         }
     }
-    found.distance = fill(l2, cache, &location, found.fetched, now, arrival);
+    found.distance = fill(l2, &l2->sides[side], &location, found.fetched, now, arrival);
     found.ready = arrival > found.ready ? arrival : found.ready;
     return found;
 }
@@ -361,11 +404,47 @@ static void invalidate_others(struct fth_timed_l2 *l2, uint64_t side, uint64_t l
             fth_cache_invalidate_sectors(l2->sides[i].cache.cache, line + run.from, run.bytes);
 }
 
+/* Limits the partly written lines of a set: writes back the oldest one. */
+static void limit_partials(struct fth_timed_l2 *l2, struct side *side, uint32_t set)
+{
+    const uint32_t first = fth_set_first(side->cache.cache, set);
+    uint32_t oldest = first;
+    uint64_t count = 0;
+    for (uint32_t slot = first; slot < first + l2->shape.ways && slot < side->cache.slots; slot++) {
+        const struct partial *partial = &side->partials[slot];
+        if (!partial->sectors)
+            continue;
+        if (!count++ || partial->since < side->partials[oldest].since)
+            oldest = slot;
+    }
+    if (!l2->partial_ways || count <= l2->partial_ways)
+        return;
+    complete(l2, &side->partials[oldest]);
+    const uint32_t dirty = count_bits(fth_cache_write_back(side->cache.cache, oldest));
+    l2->counts[l2->instructions].dram_writes += dirty;
+    l2->memory_free_at += dirty * l2->timing.mem_sector;
+}
+
+/* Keeps which sectors of a line are written in part, after a write of `touched`. */
+static void update_partials(struct fth_timed_l2 *l2, struct side *side,
+                            const struct fth_cache_location *location, uint32_t touched)
+{
+    struct partial *partial = &side->partials[location->slot];
+    const uint32_t before = partial->sectors;
+    partial->sectors &= ~touched;
+    partial->sectors |= (uint32_t)fth_cache_missing(side->cache.cache, location, touched, NULL, 0);
+    if (before || !partial->sectors)
+        return;
+    partial->since = l2->partial_writes++;
+    limit_partials(l2, side, location->set);
+}
+
 /* Writes the bytes of a request in its home side. Returns the distance of the first write. */
 static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
                            const struct fth_timed_request *request)
 {
-    struct fth_timed_cache *cache = &l2->sides[home].cache;
+    struct side *side = &l2->sides[home];
+    struct fth_timed_cache *cache = &side->cache;
     const struct fth_timed_line *line = request->line;
     struct fth_cache_location location = fth_cache_locate(cache->cache, line->line);
     uint64_t left = line->run_count ? 0 : line->sectors;
@@ -378,10 +457,11 @@ static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
         fth_cache_write(cache->cache, &location, run, &result);
         distance = i == 0 ? result.distance : distance;
         write_back(l2, &result);
-        if (fresh && location.slot != FTH_NO_SLOT)
-            cache->flight[location.slot] = (struct fth_flight){0};
+        if (fresh)
+            renew(l2, side, location.slot);
         invalidate_others(l2, home, line->line, run);
     }
+    update_partials(l2, side, &location, line->sectors);
     return distance;
 }
 

@@ -143,7 +143,7 @@ static enum fth_status start_blocks(struct run *run, struct fth_error *error)
     const uint32_t slots = fth_dispatch_slots(run->dispatch);
     for (uint32_t slot = 0; slot < slots; slot++)
         FTH_TRY(fth_warps_start_block(run->warps, slot, fth_dispatch_sm(run->dispatch, slot), slot,
-                                      slot * run->timing.block_gap, error));
+                                      fth_dispatch_start(run->dispatch, slot), error));
     run->next_block = slots;
     run->dispatching = false;
     return FTH_OK;

@@ -52,6 +52,8 @@ static const char *check_geometry(const struct fth_model_params *params)
         return "lines or sectors of L1 and L2 have different sizes";
     if (sector > 0 && line / sector > MAX_LINE_SECTORS)
         return "a line has more than 32 sectors";
+    if (sector > 0 && number_of(params, FTH_KEY_FILL) > sector)
+        return "a miss of the L1 fetches more than one sector";
     if (strcmp(params->values[l2 + FTH_KEY_BYPASS].text, "off") != 0)
         return "accesses bypass the L2";
     for (int level = 0; level < FTH_MODEL_LEVELS; level++) {
@@ -150,6 +152,8 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .store_merge = ticks(number_of(params, FTH_KEY_STORE_MERGE_CYCLES)),
         .join_reads = (uint32_t)fth_model_integer(params, FTH_KEY_JOIN_READS),
         .block_gap = ticks(number_of(params, FTH_KEY_BLOCK_CYCLES)),
+        .start_spread = ticks(number_of(params, FTH_KEY_START_CYCLES)),
+        .warp_gap = ticks(number_of(params, FTH_KEY_WARP_CYCLES)),
         .refill = ticks(number_of(params, FTH_KEY_REFILL_CYCLES)),
         .refill_period = ticks(number_of(params, FTH_KEY_REFILL_PERIOD)),
         .launch = ticks(number_of(params, FTH_KEY_LAUNCH_NS) * clock / 1e9)};

@@ -468,6 +468,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
 {
     const struct fth_ptx_run *run = warp->block->run;
     const struct fth_ptx_observer *observer = run->observer;
+    const struct fth_ptx_cost cost = fth_ptx_warp_cost(warp);
     struct fth_ptx_access access = {
         .who = warp->issue.who,
         .instruction = inst->index,
@@ -490,7 +491,8 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .returns = inst->operands->write_count > 0,
         .compares = kind == FTH_ACCESS_ATOMIC && inst->atomic == A_CAS,
         .wait = inst->operands->wait,
-        .issued = warp->instructions + warp->executed,
+        .issued = cost.instructions,
+        .cycles = cost.cycles,
         .destinations = destinations};
     access.path = path_of(warp, &access, block);
     if (observer->access(observer->user, &access))

@@ -304,6 +304,8 @@ static void load_state(struct fth_ptx_warp *warp)
     find_needed_elsewhere(warp);
     warp->issue.operand_base = warp->frame->operand_base;
     warp->issue.operand_end = warp->frame->operand_base + warp->frame->function->operand_count;
+    warp->segment = warp->pc;
+    warp->runs = true;
 }
 
 /* Returns the next instruction ahead of the current fragment where another fragment of the same
@@ -367,6 +369,26 @@ static const struct fth_ptx_inst *code_of(const struct fth_ptx_warp *warp)
     return slice ? fth_slice_code(slice, function) : function->code;
 }
 
+/* Adds the cost of the instructions from warp->segment up to `end`, without it, and starts a new
+ * segment at `next`. */
+static inline void end_segment(struct fth_ptx_warp *warp, uint32_t end, uint32_t next)
+{
+    const struct fth_ptx_cost *costs = warp->frame->function->costs;
+    warp->cost.instructions += costs[end].instructions - costs[warp->segment].instructions;
+    warp->cost.cycles += costs[end].cycles - costs[warp->segment].cycles;
+    warp->segment = next;
+}
+
+/* Ends the turn of the current fragment, which has executed the instructions before `end`. */
+static void end_turn(struct fth_ptx_warp *warp, uint32_t end, uint64_t executed,
+                     uint64_t thread_instructions)
+{
+    end_segment(warp, end, end);
+    warp->runs = false;
+    warp->instructions += executed;
+    warp->thread_instructions += thread_instructions;
+}
+
 /* Runs the current fragment until one of these happens: it has issued `limit` instructions, it
  * reaches another fragment, it waits at a .sync instruction, the launch ends, or it has executed an
  * instruction that run_control() handles, such as a call, a return or a barrier. A branch that all
@@ -397,33 +419,28 @@ static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
         thread_instructions += (uint64_t)__builtin_popcount(lanes);
         if (observed && !notify_issue(warp, inst, lanes))
             break;
+        warp->block->clock++;
         if (inst->control != K_NONE && inst->control != K_CONVERGE) {
             /* Fast path for a branch that all lanes take, or none: the fragment does not split. */
-            if (inst->control == K_BRANCH && (lanes == warp->mask || lanes == 0)) {
-                warp->pc = lanes ? inst->target : warp->pc + 1;
-                warp->block->clock++;
-                if (warp->pc >= meet)
-                    break;
-                /* After a jump, the next merge point can be another one. After a backward branch,
-                 * for example, other fragments can be ahead again. */
-                if (warp->fragment_count > 1 && lanes)
-                    meet = next_merge_point(warp);
-                continue;
+            if (inst->control != K_BRANCH || (lanes != warp->mask && lanes != 0)) {
+                end_turn(warp, warp->pc + 1, executed, thread_instructions);
+                run_control(warp, inst, lanes);
+                return;
             }
-            warp->executed = 0;
-            warp->instructions += executed;
-            warp->thread_instructions += thread_instructions;
-            warp->block->clock++;
-            run_control(warp, inst, lanes);
-            return;
+            if (lanes)
+                end_segment(warp, warp->pc + 1, inst->target);
+            warp->pc = lanes ? inst->target : warp->pc + 1;
+            if (warp->pc >= meet)
+                break;
+            /* After a jump, the next merge point can be another one. After a backward branch, for
+             * example, other fragments can be ahead again. */
+            if (warp->fragment_count > 1 && lanes)
+                meet = next_merge_point(warp);
+            continue;
         }
-        warp->block->clock++;
-        warp->executed = executed;
         if (lanes && inst->control == K_CONVERGE) {
             if (!run_converged(warp, inst, lanes)) {
-                warp->executed = 0;
-                warp->instructions += executed;
-                warp->thread_instructions += thread_instructions;
+                end_turn(warp, warp->pc, executed, thread_instructions);
                 return;
             }
         } else if (lanes) {
@@ -434,9 +451,7 @@ static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
             break;
     }
     warp->fragments[warp->current].pc = warp->pc;
-    warp->executed = 0;
-    warp->instructions += executed;
-    warp->thread_instructions += thread_instructions;
+    end_turn(warp, warp->pc, executed, thread_instructions);
 }
 
 /* Stops the launch because the warp has issued too many instructions. */

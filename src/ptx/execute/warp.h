@@ -160,7 +160,11 @@ struct fth_ptx_warp {
      * for all others. */
     uint64_t needed_elsewhere;
     uint64_t instructions, thread_instructions;
-    uint64_t executed; /* instructions of the current turn that are not in `instructions` yet */
+    /* What the warp has executed, as estimated by cost/, without the instructions from `segment` on
+     * that the current fragment has executed in a row, if `runs`. */
+    struct fth_ptx_cost cost;
+    uint32_t segment;
+    bool runs;
     uint8_t *local;        /* [lane][local_stride] */
     uint64_t local_bytes;  /* per thread, for all frames together */
     uint64_t local_stride; /* at least local_bytes */
@@ -176,6 +180,18 @@ struct fth_ptx_warp {
                    */
     struct fth_ptx_issue issue; /* passed to the observer; `who` is set when the block starts */
 };
+
+/* Returns what the warp has executed, including the current instruction. */
+static inline struct fth_ptx_cost fth_ptx_warp_cost(const struct fth_ptx_warp *warp)
+{
+    struct fth_ptx_cost cost = warp->cost;
+    if (warp->runs) {
+        const struct fth_ptx_cost *costs = warp->frame->function->costs;
+        cost.instructions += costs[warp->pc + 1].instructions - costs[warp->segment].instructions;
+        cost.cycles += costs[warp->pc + 1].cycles - costs[warp->segment].cycles;
+    }
+    return cost;
+}
 
 /* One launch during its execution. */
 struct fth_ptx_run {

@@ -1,6 +1,7 @@
 /* Computes which registers and predicates each instruction reads and writes. This is done once,
  * when a module has been parsed, so that an observer can model dependences between instructions at
  * low cost. Registers are numbered by their row; the predicates follow. */
+#include "ptx/cost/cost.h"
 #include "ptx/parse/parser.h"
 
 #include <string.h>
@@ -123,5 +124,5 @@ bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_functio
             return false;
         inst->operands = &all[pc];
     }
-    return fth_ptx_find_waits(module, function, all);
+    return fth_ptx_find_costs(module, function, all);
 }

@@ -231,12 +231,6 @@ void fth_ptx_list_operands(const struct fth_ptx_module *module,
                            const struct fth_ptx_function *function, const struct fth_ptx_inst *inst,
                            struct fth_ptx_numbers *reads, struct fth_ptx_numbers *writes);
 
-/* ---- waits.c ---- */
-
-/* Sets `wait` of the operands of all instructions. Returns false when out of memory. */
-bool fth_ptx_find_waits(const struct fth_ptx_module *module,
-                        const struct fth_ptx_function *function, struct fth_ptx_operands *operands);
-
 /* Sets `operands` of every instruction of the function. `code_offset` is the offset of the
  * function's code in the code of the module, in bytes. Returns false when out of memory. */
 bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_function *function,

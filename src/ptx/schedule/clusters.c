@@ -84,6 +84,7 @@ static bool block_init(struct fth_ptx_block *block, struct fth_ptx_run *run,
                                      .sm = block->sm,
                                      .rank = rank};
         warp->pool = (const uint64_t(*)[LANES])run->module->pool;
+        warp->cost.instructions = FTH_PTX_PROLOGUE;
         warp->existing_lanes = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
         struct fth_ptx_frame *frame = fth_ptx_frame_create(warp, run->kernel, NULL);
         if (!frame)

@@ -1,10 +1,19 @@
 /* The pace of a launch: what its warps execute between accesses to global memory. Traces contain
  * only accesses; the pace adds how many instructions, barriers and requests to shared memory lie
- * between them, as sums for each pair of instructions that follow each other. */
+ * between two of them, as sums for each pair of instructions that follow each other in a warp.
+ *
+ * The recorder finds steps with a hash table. In a file, and in a trace that was read, the steps
+ * are sorted by `to` and `from`, and found by a binary search, so that no file can make the search
+ * slow. */
 #include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- collecting steps ---- */
+
+/* The first size of the hash table. Chosen: more than twice the steps of most kernels. */
+enum { FIRST_SLOTS = 64 };
 
 /* Returns the place of a step in the hash table, which has a free slot (multiplicative hashing with
  * 2^64 / golden ratio). */
@@ -18,12 +27,15 @@ static size_t place_of(const struct fth_pace *pace, uint32_t from, uint32_t to)
     return at;
 }
 
-/* Makes the hash table at least twice as large as the number of steps. */
-static bool reserve(struct fth_pace *pace)
+/* Makes the hash table at least twice as large as the number of steps, with the next one. */
+static bool reserve_slots(struct fth_pace *pace)
 {
-    if (2 * (pace->count + 1) <= pace->slot_count)
+    if (pace->slot_count && pace->count < pace->slot_count / 2)
         return true;
-    const size_t count = pace->slot_count ? 2 * pace->slot_count : 64;
+    /* The slots have the index of a step plus one in 32 bits. */
+    if (pace->count >= UINT32_MAX / 2)
+        return false;
+    const size_t count = pace->slot_count ? 2 * pace->slot_count : FIRST_SLOTS;
     uint32_t *slots = calloc(count, sizeof *slots);
     if (!slots)
         return false;
@@ -42,18 +54,12 @@ struct fth_pace_step *fth_pace_step(struct fth_pace *pace, uint32_t from, uint32
         if (found)
             return &pace->steps[found - 1];
     }
-    if (!reserve(pace) ||
+    if (!reserve_slots(pace) ||
         !fth_grow((void **)&pace->steps, pace->count, &pace->capacity, sizeof *pace->steps))
         return NULL;
     pace->slots[place_of(pace, from, to)] = (uint32_t)pace->count + 1;
     pace->steps[pace->count] = (struct fth_pace_step){.from = from, .to = to};
     return &pace->steps[pace->count++];
-}
-
-const struct fth_pace_step *fth_pace_find(const struct fth_pace *pace, uint32_t from, uint32_t to)
-{
-    const uint32_t found = pace->slot_count ? pace->slots[place_of(pace, from, to)] : 0;
-    return found ? &pace->steps[found - 1] : NULL;
 }
 
 bool fth_pace_add(struct fth_pace *pace, const struct fth_pace *more)
@@ -65,6 +71,7 @@ bool fth_pace_add(struct fth_pace *pace, const struct fth_pace *more)
             return false;
         step->count += from->count;
         step->instructions += from->instructions;
+        step->latency_cycles += from->latency_cycles;
         step->barriers += from->barriers;
         step->shared += from->shared;
     }
@@ -78,17 +85,30 @@ void fth_pace_fini(struct fth_pace *pace)
     *pace = (struct fth_pace){0};
 }
 
-/* ---- encoding ---- */
+/* ---- finding steps ---- */
 
 static int compare_steps(const void *a, const void *b)
 {
     const struct fth_pace_step *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return x->to < y->to ? -1 : x->to > y->to;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Numbers are stored plus one, so that FTH_PACE_START and an unknown wait are 0. */
+const struct fth_pace_step *fth_pace_find(const struct fth_pace *pace, uint32_t from, uint32_t to)
+{
+    if (!pace->slot_count)
+        return pace->count ? bsearch(&(struct fth_pace_step){.from = from, .to = to}, pace->steps,
+                                     pace->count, sizeof *pace->steps, compare_steps)
+                           : NULL;
+    const uint32_t found = pace->slots[place_of(pace, from, to)];
+    return found ? &pace->steps[found - 1] : NULL;
+}
+
+/* ---- encoding ---- */
+
+/* Numbers that can be UINT32_MAX (FTH_PACE_START, an unknown wait) are stored plus one, and this
+ * one as 0. */
 static void put_number(uint32_t number, struct fth_buffer *out)
 {
     fth_put_varint(number == UINT32_MAX ? 0 : (uint64_t)number + 1, out);
@@ -99,49 +119,123 @@ static uint32_t get_number(struct fth_bytes *bytes)
     return fth_get_varint32(bytes) - 1;
 }
 
-static uint32_t file_number(const uint32_t *ids, uint32_t instruction)
-{
-    return instruction == FTH_PACE_START ? FTH_PACE_START : ids[instruction];
-}
+/* A step with the numbers that the instructions have in the file. */
+struct file_step {
+    struct fth_pace_step step; /* first, for compare_steps() */
+    uint32_t wait;             /* of the instruction `to` */
+};
 
-void fth_put_pace(const struct fth_pace *pace, const uint32_t *ids,
-                  const struct fth_trace_instruction *instructions, struct fth_buffer *out)
+/* Copies the steps whose instructions are in the file. Returns their number. */
+static size_t number_steps(const struct fth_pace *pace, const uint32_t *ids,
+                           const struct fth_trace_instruction *instructions,
+                           struct file_step *steps)
 {
-    /* The order of the steps depends on the host threads, so they are sorted. */
-    if (pace->count)
-        qsort(pace->steps, pace->count, sizeof *pace->steps, compare_steps);
-    fth_put_varint(pace->count, out);
+    size_t count = 0;
     for (size_t i = 0; i < pace->count; i++) {
         const struct fth_pace_step *step = &pace->steps[i];
-        put_number(file_number(ids, step->from), out);
-        put_number(ids[step->to], out);
-        put_number(instructions[step->to].wait, out);
-        fth_put_varint(step->count, out);
-        fth_put_varint(step->instructions, out);
-        fth_put_varint(step->barriers, out);
-        fth_put_varint(step->shared, out);
+        const bool starts = step->from == FTH_PACE_START;
+        if (ids[step->to] == UINT32_MAX || (!starts && ids[step->from] == UINT32_MAX))
+            continue;
+        steps[count] = (struct file_step){.step = *step, .wait = instructions[step->to].wait};
+        steps[count].step.to = ids[step->to];
+        steps[count].step.from = starts ? FTH_PACE_START : ids[step->from];
+        count++;
     }
+    return count;
 }
 
-bool fth_get_pace(struct fth_bytes *bytes, struct fth_trace_instruction *instructions,
-                  size_t instruction_count, struct fth_pace *pace)
+bool fth_put_pace(const struct fth_pace *pace, size_t launch, const uint32_t *ids,
+                  const struct fth_trace_instruction *instructions, struct fth_buffer *out)
 {
-    const uint64_t count = fth_get_varint(bytes);
-    for (uint64_t i = 0; i < count && !bytes->failed; i++) {
-        const uint32_t from = get_number(bytes), to = get_number(bytes);
-        const uint32_t wait = get_number(bytes);
-        if (bytes->failed || to >= instruction_count ||
-            (from != FTH_PACE_START && from >= instruction_count))
-            return false;
-        struct fth_pace_step *step = fth_pace_step(pace, from, to);
-        bytes->no_memory = !step;
-        if (!step)
+    struct file_step *steps = calloc(pace->count + 1, sizeof *steps);
+    if (!steps)
+        return false;
+    const size_t count = number_steps(pace, ids, instructions, steps);
+    qsort(steps, count, sizeof *steps, compare_steps);
+    fth_put_varint(launch, out);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && steps[end].step.to == steps[i].step.to;)
+            end++;
+        fth_put_varint(steps[i].step.to, out);
+        put_number(steps[i].wait, out);
+        fth_put_varint(end - i, out);
+        for (size_t k = i; k < end; k++) {
+            const struct fth_pace_step *step = &steps[k].step;
+            put_number(step->from, out);
+            fth_put_varint(step->count, out);
+            fth_put_varint(step->instructions, out);
+            fth_put_varint(step->latency_cycles, out);
+            fth_put_varint(step->barriers, out);
+            fth_put_varint(step->shared, out);
+        }
+    }
+    free(steps);
+    return true;
+}
+
+/* Decodes a step to the instruction `to`, and appends it. */
+static bool get_step(struct fth_bytes *bytes, uint32_t to, size_t instruction_count,
+                     struct fth_pace *pace)
+{
+    struct fth_pace_step step = {.from = get_number(bytes), .to = to};
+    step.count = fth_get_varint(bytes);
+    step.instructions = fth_get_varint(bytes);
+    step.latency_cycles = fth_get_varint(bytes);
+    step.barriers = fth_get_varint(bytes);
+    step.shared = fth_get_varint(bytes);
+    if (bytes->failed || step.count == 0 ||
+        (step.from != FTH_PACE_START && step.from >= instruction_count) ||
+        (pace->count && compare_steps(&pace->steps[pace->count - 1], &step) >= 0))
+        return false;
+    if (!fth_grow((void **)&pace->steps, pace->count, &pace->capacity, sizeof *pace->steps)) {
+        bytes->no_memory = true;
+        return false;
+    }
+    pace->steps[pace->count++] = step;
+    return true;
+}
+
+/* Decodes all steps of a launch, and the `wait` of instructions. */
+static bool get_steps(struct fth_bytes *bytes, struct fth_trace_instruction *instructions,
+                      size_t instruction_count, struct fth_pace *pace)
+{
+    while (bytes->at < bytes->end) {
+        const uint32_t to = fth_get_varint32(bytes), wait = get_number(bytes);
+        const uint64_t count = fth_get_varint(bytes);
+        if (bytes->failed || to >= instruction_count || count == 0)
             return false;
         instructions[to].wait = wait;
-        step->count += fth_get_varint(bytes);
-        step->instructions += fth_get_varint(bytes);
-        step->barriers += fth_get_varint(bytes);
-        step->shared += fth_get_varint(bytes);
+        for (uint64_t i = 0; i < count; i++)
+            if (!get_step(bytes, to, instruction_count, pace))
+                return false;
     }
-    return !bytes->failed;
+    return true;
+}
+
+/* ---- the paces of a trace ---- */
+
+bool fth_paces_get(struct fth_paces *paces, struct fth_bytes *bytes, size_t launch_count,
+                   struct fth_trace_instruction *instructions, size_t instruction_count)
+{
+    const uint64_t launch = fth_get_varint(bytes);
+    if (bytes->failed || launch >= launch_count)
+        return false;
+    if (paces->count < launch_count) {
+        struct fth_pace *items = realloc(paces->items, launch_count * sizeof *items);
+        bytes->no_memory = !items;
+        if (!items)
+            return false;
+        memset(items + paces->count, 0, (launch_count - paces->count) * sizeof *items);
+        *paces = (struct fth_paces){.items = items, .count = launch_count};
+    }
+    struct fth_pace *pace = &paces->items[launch];
+    return !pace->count && get_steps(bytes, instructions, instruction_count, pace);
+}
+
+void fth_paces_fini(struct fth_paces *paces)
+{
+    for (size_t i = 0; i < paces->count; i++)
+        fth_pace_fini(&paces->items[i]);
+    free(paces->items);
+    *paces = (struct fth_paces){0};
 }

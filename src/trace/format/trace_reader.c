@@ -28,8 +28,7 @@ struct fth_trace {
     size_t instruction_count, instruction_capacity;
     struct fth_frame *frames; /* in the order of the file: by launch, run, and sort key */
     size_t frame_count, frame_capacity;
-    struct fth_pace *paces; /* [pace_count] by launch */
-    size_t pace_count;
+    struct fth_paces paces;
     char truncated[160]; /* message for a truncated file; empty otherwise */
 };
 
@@ -134,28 +133,16 @@ static enum fth_status get_sources(struct fth_trace *trace, struct fth_bytes *by
                : FTH_OK;
 }
 
-/* Reads a part with what a launch executes between accesses. */
+/* Reads a part with what a launch executes between accesses. The part is absent in older files. */
 static enum fth_status get_pace(struct fth_trace *trace, struct fth_bytes *bytes,
                                 struct fth_error *error)
 {
-    const uint64_t launch = fth_get_varint(bytes);
-    if (bytes->failed || launch >= trace->launch_count)
-        return refuse(trace, "the file is damaged: a part belongs to no launch", error);
-    if (trace->pace_count < trace->launch_count) {
-        struct fth_pace *paces = realloc(trace->paces, trace->launch_count * sizeof *paces);
-        if (!paces)
-            return fth_no_memory(error, "read trace", fth_container_path(trace->container));
-        memset(paces + trace->pace_count, 0,
-               (trace->launch_count - trace->pace_count) * sizeof *paces);
-        trace->paces = paces;
-        trace->pace_count = trace->launch_count;
-    }
-    if (fth_get_pace(bytes, trace->instructions, trace->instruction_count, &trace->paces[launch]))
+    if (fth_paces_get(&trace->paces, bytes, trace->launch_count, trace->instructions,
+                      trace->instruction_count))
         return FTH_OK;
     return bytes->no_memory
                ? fth_no_memory(error, "read trace", fth_container_path(trace->container))
-               : refuse(trace, "the file is damaged: instructions between accesses are not valid",
-                        error);
+               : refuse(trace, "the file is damaged: what warps execute is not valid", error);
 }
 
 static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame *frame,
@@ -217,7 +204,7 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
     return status;
 }
 
-/* Checks the parts before the index, and reads the positions of the instructions. The parts must
+/* Checks the parts before the index, and reads those that it does not repeat. The parts must
  * follow each other without a gap, the checksums of all parts except frames must be right, and the
  * frames must be at the offsets that the index states. The checksum of a frame is verified when the
  * frame is read. Together, these checks detect a flipped bit anywhere in the file. */
@@ -238,14 +225,11 @@ static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *er
             status = refuse(
                 trace, "the file is damaged: a frame is not in the index, or at another offset",
                 error);
-        if (status == FTH_OK && part.type == FTH_PART_SOURCES) {
-            struct fth_bytes bytes = fth_bytes_of(&content);
+        struct fth_bytes bytes = fth_bytes_of(&content);
+        if (status == FTH_OK && part.type == FTH_PART_SOURCES)
             status = get_sources(trace, &bytes, error);
-        }
-        if (status == FTH_OK && part.type == FTH_PART_PACE) {
-            struct fth_bytes bytes = fth_bytes_of(&content);
+        else if (status == FTH_OK && part.type == FTH_PART_PACE)
             status = get_pace(trace, &bytes, error);
-        }
         at = part.next;
     }
     if (status == FTH_UNAVAILABLE ||
@@ -381,9 +365,7 @@ void fth_trace_close(struct fth_trace *trace)
         return;
     fth_container_close(trace->container);
     fth_arena_fini(&trace->arena);
-    for (size_t i = 0; i < trace->pace_count; i++)
-        fth_pace_fini(&trace->paces[i]);
-    free(trace->paces);
+    fth_paces_fini(&trace->paces);
     free(trace->launches);
     free(trace->instructions);
     free(trace->frames);
@@ -412,7 +394,8 @@ const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace
 
 const struct fth_pace *fth_trace_pace(const struct fth_trace *trace, size_t launch)
 {
-    return launch < trace->pace_count && trace->paces[launch].count ? &trace->paces[launch] : NULL;
+    const struct fth_paces *paces = &trace->paces;
+    return launch < paces->count && paces->items[launch].count ? &paces->items[launch] : NULL;
 }
 
 size_t fth_trace_instruction_count(const struct fth_trace *trace)

@@ -50,7 +50,7 @@ struct fth_trace_writer {
     uint32_t *order, *scratch_order; /* the sorted order of the run, and memory for sorting */
     size_t order_capacity;
     const struct fth_pace *pace; /* of the current launch; borrowed; NULL: unknown */
-    struct fth_buffer scratch;                     /* content of the part being written */
+    struct fth_buffer scratch;   /* content of the part being written */
     struct fth_record frame_items[FRAME_ACCESSES]; /* the accesses of the frame being written */
 };
 
@@ -181,7 +181,7 @@ size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
             other->source_file == instruction->source_file &&
             other->source_line == instruction->source_line && other->kind == instruction->kind &&
             other->bytes == instruction->bytes && other->cache_op == instruction->cache_op &&
-            other->hints == instruction->hints &&
+            other->hints == instruction->hints && other->wait == instruction->wait &&
             fth_source_equal(other->source, instruction->source))
             return i;
     }
@@ -417,6 +417,7 @@ void fth_trace_writer_set_pace(struct fth_trace_writer *writer, const struct fth
     writer->pace = pace;
 }
 
+/* Writes the pace of the current launch, if it is known. */
 static enum fth_status write_pace(struct fth_trace_writer *writer, struct fth_error *error)
 {
     const struct fth_pace *pace = writer->pace;
@@ -424,8 +425,9 @@ static enum fth_status write_pace(struct fth_trace_writer *writer, struct fth_er
     if (!pace || !pace->count)
         return FTH_OK;
     writer->scratch.size = 0;
-    fth_put_varint(writer->launch_count - 1, &writer->scratch);
-    fth_put_pace(pace, writer->ids, writer->instructions, &writer->scratch);
+    if (!fth_put_pace(pace, writer->launch_count - 1, writer->ids, writer->instructions,
+                      &writer->scratch))
+        return fth_no_memory(error, "write trace", NULL);
     return put(writer, FTH_PART_PACE, NULL, error);
 }
 

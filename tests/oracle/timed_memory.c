@@ -1,0 +1,612 @@
+/* See timed_memory.h. The sections L1 and "From the SM to memory" of docs/model.md. */
+#include "timed_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CYCLE = 4096, MAX_LINE = 256, MERGE_ENTRIES = 64, JOIN_ENTRIES = 8192 };
+#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+
+/* The sectors of a line that are in flight. */
+struct flight {
+    uint64_t line, ready, sectors;
+};
+
+struct cache {
+    struct oracle *lines;
+    struct flight *flights; /* one per line that has ever been allocated */
+    size_t flight_count;
+};
+
+struct merge_entry {
+    uint64_t line, time, warp, sectors;
+    bool used;
+};
+
+struct l1 {
+    struct cache cache;
+    uint64_t free_at, port_free_at;
+    struct merge_entry reads[MERGE_ENTRIES], stores[MERGE_ENTRIES];
+};
+
+struct join_entry {
+    uint64_t line, sectors, back, reads;
+};
+
+struct timed_memory {
+    const struct timed_gpu *gpu;
+    struct timed_oracle_result *result;
+    struct l1 *l1s;
+    struct cache sides[TIMED_MAX_SIDES];
+    uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at;
+    struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
+};
+
+/* The part of an access in one line. */
+struct request {
+    const struct timed_issue *issue;
+    uint64_t line;
+    unsigned char bytes[MAX_LINE]; /* flags: the byte is accessed */
+    uint64_t sectors;
+};
+
+uint64_t timed_ticks(double cycles)
+{
+    return cycles > 0 ? (uint64_t)(cycles * CYCLE + 0.5) : 0;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t count_bits(uint64_t mask)
+{
+    uint64_t count = 0;
+    for (; mask; mask /= 2)
+        count += mask % 2;
+    return count;
+}
+
+/* ---- creation ---- */
+
+static struct oracle *create_lines(const struct timed_gpu *gpu,
+                                   const struct timed_cache_config *config, uint64_t size_bytes,
+                                   enum fth_write write, uint64_t seed)
+{
+    return oracle_create(
+        &(struct fth_cache_config){.line_bytes = gpu->line_bytes,
+                                   .sector_bytes = gpu->sector_bytes,
+                                   .sets = size_bytes / gpu->line_bytes / config->ways,
+                                   .ways = config->ways,
+                                   .index = config->index,
+                                   .policy = config->policy,
+                                   .write = write,
+                                   .seed = seed});
+}
+
+struct timed_memory *timed_memory_create(const struct timed_gpu *gpu)
+{
+    struct timed_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        abort();
+    memory->gpu = gpu;
+    memory->l1s = calloc(gpu->sms, sizeof *memory->l1s);
+    memory->joins = calloc(TIMED_MAX_SMS, sizeof *memory->joins);
+    if (!memory->l1s || !memory->joins)
+        abort();
+    const enum fth_write write =
+        strcmp(gpu->l1_bypass, "off") == 0 ? FTH_WRITE_THROUGH : FTH_WRITE_EVICT;
+    for (uint64_t sm = 0; sm < gpu->sms; sm++)
+        memory->l1s[sm].cache.lines =
+            create_lines(gpu, &gpu->l1, gpu->l1.size_bytes, write, gpu->seed + sm);
+    for (uint64_t side = 0; side < gpu->sides; side++)
+        memory->sides[side].lines = create_lines(gpu, &gpu->l2, gpu->l2.size_bytes / gpu->sides,
+                                                 FTH_WRITE_BACK, gpu->seed + side);
+    return memory;
+}
+
+static void free_cache(struct cache *cache)
+{
+    oracle_destroy(cache->lines);
+    free(cache->flights);
+}
+
+void timed_memory_destroy(struct timed_memory *memory)
+{
+    for (uint64_t sm = 0; sm < memory->gpu->sms; sm++)
+        free_cache(&memory->l1s[sm].cache);
+    for (uint64_t side = 0; side < memory->gpu->sides; side++)
+        free_cache(&memory->sides[side]);
+    free(memory->l1s);
+    free(memory->joins);
+    free(memory);
+}
+
+void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result *result)
+{
+    memory->result = result;
+    memory->memory_free_at = 0;
+    for (uint64_t sm = 0; sm < memory->gpu->sms; sm++) {
+        struct l1 *l1 = &memory->l1s[sm];
+        oracle_clear(l1->cache.lines);
+        l1->cache.flight_count = 0;
+        l1->free_at = l1->port_free_at = 0;
+        memset(l1->reads, 0, sizeof l1->reads);
+        memset(l1->stores, 0, sizeof l1->stores);
+    }
+    for (uint64_t side = 0; side < memory->gpu->sides; side++) {
+        if (memory->gpu->cold)
+            oracle_clear(memory->sides[side].lines);
+        memory->sides[side].flight_count = 0;
+        memory->side_free_at[side] = 0;
+    }
+    memset(memory->joins, 0, TIMED_MAX_SMS * sizeof *memory->joins);
+}
+
+/* ---- sectors of a cache ---- */
+
+static bool is_held(const struct cache *cache, uint64_t line)
+{
+    return oracle_probe(cache->lines, line, 1) != FTH_CACHE_LINE_MISS;
+}
+
+/* Returns those of `sectors` of which a byte is absent: any byte, or with `bytes` one of these. */
+static uint64_t find_missing(const struct timed_gpu *gpu, const struct cache *cache, uint64_t line,
+                             uint64_t sectors, const unsigned char *bytes)
+{
+    uint64_t missing = 0;
+    if (!is_held(cache, line))
+        return sectors;
+    for (uint64_t i = 0; i < gpu->line_bytes; i++) {
+        const uint64_t bit = UINT64_C(1) << (i / gpu->sector_bytes);
+        if (sectors & ~missing & bit && (!bytes || bytes[i]) &&
+            oracle_probe(cache->lines, line + i, 1) != FTH_CACHE_HIT)
+            missing |= bit;
+    }
+    return missing;
+}
+
+/* Returns those of `sectors` of which at least one byte is present. */
+static uint64_t find_touched(const struct timed_gpu *gpu, const struct cache *cache, uint64_t line,
+                             uint64_t sectors)
+{
+    uint64_t touched = 0;
+    for (uint64_t i = 0; is_held(cache, line) && i < gpu->line_bytes; i++)
+        if (oracle_probe(cache->lines, line + i, 1) == FTH_CACHE_HIT)
+            touched |= UINT64_C(1) << (i / gpu->sector_bytes);
+    return touched & sectors;
+}
+
+static struct flight *flight_of(struct cache *cache, uint64_t line)
+{
+    for (size_t i = 0; i < cache->flight_count; i++)
+        if (cache->flights[i].line == line)
+            return &cache->flights[i];
+    cache->flights = realloc(cache->flights, (cache->flight_count + 1) * sizeof *cache->flights);
+    if (!cache->flights)
+        abort();
+    cache->flights[cache->flight_count] = (struct flight){.line = line};
+    return &cache->flights[cache->flight_count++];
+}
+
+/* Returns those of `sectors`, which are present, that arrive after `now`. */
+static uint64_t find_flying(struct cache *cache, uint64_t line, uint64_t sectors, uint64_t now)
+{
+    const struct flight *flight = flight_of(cache, line);
+    return flight->ready > now ? flight->sectors & sectors : 0;
+}
+
+/* Evicted lines of the L2 are written to memory. */
+static void write_back(struct timed_memory *memory, const struct fth_cache_result *result);
+
+/* Uses a line and makes sectors present that arrive at `ready`. At least one byte of the line is
+ * present if there are none of them. */
+static void fill(struct timed_memory *memory, struct cache *cache, uint64_t line, uint64_t sectors,
+                 uint64_t now, uint64_t ready)
+{
+    const uint64_t sector = memory->gpu->sector_bytes;
+    const bool fresh = !is_held(cache, line);
+    uint64_t at = line;
+    if (sectors == 0) {
+        while (oracle_probe(cache->lines, at, 1) != FTH_CACHE_HIT)
+            at++;
+        oracle_access(cache->lines, at, 1, FTH_CACHE_READ);
+        return;
+    }
+    for (uint64_t i = 0; i < memory->gpu->line_bytes / sector; i++)
+        if (sectors >> i & 1) {
+            const struct fth_cache_result result =
+                oracle_access(cache->lines, line + i * sector, sector, FTH_CACHE_READ);
+            write_back(memory, &result);
+        }
+    struct flight *flight = flight_of(cache, line);
+    if (!fresh && flight->ready > now)
+        *flight = (struct flight){line, later(flight->ready, ready), flight->sectors | sectors};
+    else
+        *flight = (struct flight){line, ready, sectors};
+}
+
+/* Writes the bytes of a request. */
+static void write_bytes(struct timed_memory *memory, struct cache *cache,
+                        const struct request *request)
+{
+    if (!is_held(cache, request->line))
+        *flight_of(cache, request->line) = (struct flight){.line = request->line};
+    for (uint64_t i = 0; i < memory->gpu->line_bytes; i++)
+        if (request->bytes[i]) {
+            const struct fth_cache_result result =
+                oracle_access(cache->lines, request->line + i, 1, FTH_CACHE_WRITE);
+            write_back(memory, &result);
+        }
+}
+
+static void drop(struct cache *cache, uint64_t line)
+{
+    uint64_t dirty;
+    oracle_invalidate(cache->lines, line, &dirty);
+}
+
+/* ---- memory ---- */
+
+/* Occupies a unit. Returns when it begins. */
+static uint64_t occupy(uint64_t *free_at, uint64_t now, uint64_t time)
+{
+    const uint64_t start = later(*free_at, now);
+    *free_at = start + time;
+    return start;
+}
+
+/* Ticks that a sector takes at a bandwidth. */
+static uint64_t sector_ticks(const struct timed_gpu *gpu, double bytes_per_s)
+{
+    return later(1, timed_ticks((double)gpu->sector_bytes * gpu->clock_hz / bytes_per_s));
+}
+
+static uint64_t memory_ticks(const struct timed_gpu *gpu)
+{
+    return sector_ticks(gpu, gpu->memory_bytes_per_s * gpu->memory_percent / 100);
+}
+
+static void write_back(struct timed_memory *memory, const struct fth_cache_result *result)
+{
+    if (!result->evicted)
+        return;
+    const uint64_t count = count_bits(result->evicted_dirty);
+    memory->result->dram_writes += count;
+    memory->memory_free_at += count * memory_ticks(memory->gpu);
+}
+
+static uint64_t read_memory(struct timed_memory *memory, uint64_t sectors, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    const uint64_t count = count_bits(sectors);
+    memory->result->dram_reads += count;
+    return occupy(&memory->memory_free_at, now, count * memory_ticks(gpu)) +
+           timed_ticks(gpu->memory_cycles - gpu->l2_cycles);
+}
+
+/* ---- L2 ---- */
+
+static uint64_t home_of(const struct timed_gpu *gpu, uint64_t line)
+{
+    return count_bits(line & gpu->home_mask) % gpu->sides;
+}
+
+static double join_cycles(const struct timed_gpu *gpu)
+{
+    return gpu->join_cycles < gpu->l2_cycles / 2 ? gpu->join_cycles : gpu->l2_cycles / 2;
+}
+
+static uint64_t to_l2(const struct timed_gpu *gpu)
+{
+    return timed_ticks(gpu->l2_cycles / 2 - join_cycles(gpu));
+}
+
+/* Returns the fills that contain `sectors`. */
+static uint64_t find_fills(const struct timed_gpu *gpu, const struct request *request,
+                           uint64_t sectors)
+{
+    const uint64_t hinted = request->issue->instruction->l2_fill_bytes;
+    uint64_t bytes = hinted ? hinted : gpu->fill_bytes, fills = 0;
+    bytes = later(bytes, gpu->sector_bytes);
+    bytes = bytes < gpu->line_bytes ? bytes : gpu->line_bytes;
+    const uint64_t count = gpu->line_bytes / gpu->sector_bytes, each = bytes / gpu->sector_bytes;
+    for (uint64_t i = 0; i < count; i++)
+        for (uint64_t k = 0; k < count; k++)
+            if (i / each == k / each && sectors >> i & 1)
+                fills |= UINT64_C(1) << k;
+    return fills;
+}
+
+/* What a read finds in its side. */
+struct found {
+    uint64_t missed, flying, fetched, ready;
+};
+
+/* Looks sectors up in the home side, which is not the near one. Returns when they arrive there. */
+static uint64_t read_home(struct timed_memory *memory, uint64_t line, uint64_t sectors,
+                          uint64_t now, uint64_t *missed)
+{
+    struct cache *home = &memory->sides[home_of(memory->gpu, line)];
+    uint64_t ready = now;
+    *missed = find_missing(memory->gpu, home, line, sectors, NULL);
+    if (find_flying(home, line, sectors & ~*missed, now))
+        ready = flight_of(home, line)->ready;
+    if (*missed)
+        ready = later(ready, read_memory(memory, *missed, now));
+    fill(memory, home, line, *missed, now, ready);
+    return ready;
+}
+
+static struct found read_side(struct timed_memory *memory, uint64_t side,
+                              const struct request *request, uint64_t sectors, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    struct cache *cache = &memory->sides[side];
+    struct found found = {.ready = now};
+    uint64_t arrival = now, from_memory = 0;
+    found.missed = find_missing(gpu, cache, request->line, sectors, NULL);
+    found.flying = find_flying(cache, request->line, sectors & ~found.missed, now);
+    if (found.flying)
+        found.ready = flight_of(cache, request->line)->ready;
+    if (found.missed) {
+        found.fetched =
+            find_missing(gpu, cache, request->line, find_fills(gpu, request, found.missed), NULL);
+        if (home_of(gpu, request->line) == side) {
+            arrival = read_memory(memory, found.fetched, now);
+        } else {
+            const uint64_t way = timed_ticks((gpu->far_cycles - gpu->l2_cycles) / 2);
+            arrival =
+                way + read_home(memory, request->line, found.fetched, now + way, &from_memory);
+            memory->result->far_hits += count_bits(found.missed & ~from_memory);
+        }
+    }
+    fill(memory, cache, request->line, found.fetched, now, arrival);
+    found.ready = later(found.ready, arrival);
+    return found;
+}
+
+static void count_l2(struct timed_memory *memory, const struct request *request, uint64_t sectors,
+                     uint64_t missed, uint64_t flying)
+{
+    struct timed_oracle_counts *counts = &memory->result->l2;
+    const enum fth_trace_access_kind kind = request->issue->instruction->kind;
+    counts->requests[kind]++;
+    counts->sectors[kind] += count_bits(sectors);
+    counts->merges[kind] += count_bits(flying);
+    counts->hits[kind] +=
+        count_bits(sectors & ~missed & ~(memory->gpu->l2.merged_hits ? 0 : flying));
+}
+
+/* Sends a request through the port of its SM. Returns when it arrives at the join unit. */
+static uint64_t pass_port(struct timed_memory *memory, const struct request *request, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    return occupy(&memory->l1s[request->issue->sm].port_free_at, now,
+                  timed_ticks(gpu->port_cycles)) +
+           timed_ticks(join_cycles(gpu));
+}
+
+/* Occupies a side with sectors that leave the join unit at `now`. Returns when it begins. */
+static uint64_t enter_side(struct timed_memory *memory, uint64_t side, uint64_t sectors,
+                           uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    return occupy(&memory->side_free_at[side], now + to_l2(gpu),
+                  count_bits(sectors) *
+                      sector_ticks(gpu, gpu->l2_bytes_per_s / (double)gpu->sides));
+}
+
+/* Reads sectors. Returns when they arrive at the SM. *fetched: those that the L2 has fetched for
+ * this request. */
+static uint64_t read_l2(struct timed_memory *memory, const struct request *request,
+                        uint64_t sectors, uint64_t now, uint64_t *fetched)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    const uint64_t sm = request->issue->sm, joined = timed_ticks(join_cycles(gpu));
+    const uint64_t at_join = pass_port(memory, request, now);
+    const uint64_t index = (request->line ^ sectors) * GOLDEN / (UINT64_C(1) << 40) % JOIN_ENTRIES;
+    struct join_entry *entry = &memory->joins[gpu->join_group[sm]][index];
+    if (gpu->joins && entry->line == request->line && entry->sectors == sectors &&
+        at_join < entry->back && entry->reads < gpu->join_reads) {
+        entry->reads++;
+        return entry->back + joined;
+    }
+    const uint64_t side = gpu->side_of[sm];
+    struct found found =
+        read_side(memory, side, request, sectors, enter_side(memory, side, sectors, at_join));
+    const uint64_t again = *fetched & sectors;
+    count_l2(memory, request, sectors, found.missed | again, found.flying & ~again);
+    *fetched |= found.fetched;
+    const uint64_t back = found.ready + to_l2(gpu);
+    *entry = (struct join_entry){request->line, sectors, back, 1};
+    return back + joined;
+}
+
+static void write_home(struct timed_memory *memory, const struct request *request)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    const uint64_t home = home_of(gpu, request->line);
+    write_bytes(memory, &memory->sides[home], request);
+    for (uint64_t side = 0; side < gpu->sides; side++)
+        for (uint64_t i = 0; side != home && i < gpu->line_bytes; i++)
+            if (request->bytes[i])
+                oracle_invalidate_sector(memory->sides[side].lines, request->line + i);
+}
+
+static void write_l2(struct timed_memory *memory, const struct request *request, uint64_t counted,
+                     uint64_t now)
+{
+    enter_side(memory, home_of(memory->gpu, request->line), request->sectors,
+               pass_port(memory, request, now));
+    write_home(memory, request);
+    if (counted)
+        count_l2(memory, request, counted, 0, 0);
+}
+
+static uint64_t atomic_l2(struct timed_memory *memory, const struct request *request, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    const uint64_t home = home_of(gpu, request->line);
+    const uint64_t at_l2 =
+        enter_side(memory, home, request->sectors, pass_port(memory, request, now));
+    const struct found found = read_side(memory, home, request, request->sectors, at_l2);
+    count_l2(memory, request, request->sectors, found.missed, found.flying);
+    write_home(memory, request);
+    return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));
+}
+
+/* ---- L1 ---- */
+
+static void count_l1(struct timed_memory *memory, const struct request *request, uint64_t present,
+                     uint64_t flying)
+{
+    struct timed_oracle_counts *counts = &memory->result->l1;
+    const enum fth_trace_access_kind kind = request->issue->instruction->kind;
+    counts->requests[kind]++;
+    counts->sectors[kind] += count_bits(request->sectors);
+    counts->merges[kind] += count_bits(flying);
+    counts->hits[kind] += count_bits(present & ~(memory->gpu->l1.merged_hits ? 0 : flying));
+}
+
+/* Returns how long misses merge with one of a line at `now`. */
+static uint64_t merge_time(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
+{
+    const uint64_t mixed = (line ^ now / CYCLE * UINT64_C(0x2545F4914F6CDD1D)) * GOLDEN;
+    const uint64_t random = mixed / (UINT64_C(1) << 48);
+    return random < 16384 ? 0 : (random - 16384) * timed_ticks(gpu->merge_cycles) / 49152;
+}
+
+static uint64_t send_misses(struct timed_memory *memory, const struct request *request,
+                            uint64_t sectors, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    const uint64_t index = request->line / gpu->line_bytes * GOLDEN / (UINT64_C(1) << 58);
+    struct merge_entry *entry = &memory->l1s[request->issue->sm].reads[index];
+    if (!entry->used || entry->line != request->line || entry->warp == request->issue->warp ||
+        now >= entry->time)
+        *entry = (struct merge_entry){.line = request->line,
+                                      .time = now + merge_time(gpu, request->line, now),
+                                      .warp = request->issue->warp,
+                                      .used = true};
+    return read_l2(memory, request, sectors, now, &entry->sectors);
+}
+
+static uint64_t read_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    struct cache *cache = &memory->l1s[request->issue->sm].cache;
+    const bool allocates = request->issue->instruction->l1 != ORACLE_NO_ALLOCATE;
+    const uint64_t missing =
+        find_missing(gpu, cache, request->line, request->sectors, request->bytes);
+    const uint64_t present = request->sectors & ~missing;
+    uint64_t done = now + timed_ticks(gpu->l1_cycles);
+    const uint64_t flying = find_flying(cache, request->line, present, done);
+    if (flying)
+        done = flight_of(cache, request->line)->ready;
+    if (missing)
+        done = later(done, send_misses(memory, request, missing, now));
+    if (present || allocates)
+        fill(memory, cache, request->line, allocates ? missing : 0, now, done);
+    count_l1(memory, request, present, flying);
+    return done;
+}
+
+/* Returns the sectors of a store that do not merge with an earlier one. */
+static uint64_t merge_store(struct timed_memory *memory, const struct request *request,
+                            uint64_t now)
+{
+    struct merge_entry *entry =
+        &memory->l1s[request->issue->sm]
+             .stores[request->line / memory->gpu->line_bytes % MERGE_ENTRIES];
+    uint64_t counted = request->sectors;
+    if (entry->used && entry->line == request->line && entry->time > now) {
+        counted &= ~entry->sectors;
+        entry->sectors |= request->sectors;
+    } else {
+        *entry = (struct merge_entry){.line = request->line,
+                                      .time = now + timed_ticks(memory->gpu->store_merge_cycles),
+                                      .sectors = request->sectors,
+                                      .used = true};
+    }
+    return counted;
+}
+
+static void write_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    struct cache *cache = &memory->l1s[request->issue->sm].cache;
+    const bool allocates = request->issue->instruction->l1 != ORACLE_NO_ALLOCATE;
+    count_l1(memory, request, find_touched(gpu, cache, request->line, request->sectors), 0);
+    if (strcmp(gpu->l1_bypass, "off") != 0)
+        drop(cache, request->line);
+    else if (allocates || is_held(cache, request->line))
+        write_bytes(memory, cache, request);
+    write_l2(memory, request, merge_store(memory, request, now), now);
+}
+
+/* A request that bypasses the L1. */
+static uint64_t bypass_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
+{
+    const struct timed_instruction *instruction = request->issue->instruction;
+    uint64_t fetched = 0;
+    if (instruction->kind != FTH_TRACE_READ || instruction->l1 == ORACLE_EVICT)
+        drop(&memory->l1s[request->issue->sm].cache, request->line);
+    count_l1(memory, request, 0, 0);
+    if (instruction->kind == FTH_TRACE_READ)
+        return read_l2(memory, request, request->sectors, now, &fetched);
+    if (instruction->kind == FTH_TRACE_ATOMIC)
+        return atomic_l2(memory, request, now);
+    write_l2(memory, request, merge_store(memory, request, now), now);
+    return now;
+}
+
+static uint64_t perform(struct timed_memory *memory, const struct request *request, uint64_t now)
+{
+    const struct timed_instruction *instruction = request->issue->instruction;
+    if (instruction->kind == FTH_TRACE_ATOMIC || instruction->l1 == ORACLE_BYPASS ||
+        instruction->l1 == ORACLE_EVICT || strcmp(memory->gpu->l1_bypass, "rwon") == 0)
+        return bypass_l1(memory, request, now);
+    if (instruction->kind == FTH_TRACE_READ)
+        return read_l1(memory, request, now);
+    write_l1(memory, request, now);
+    return now;
+}
+
+/* Finds the first line of an access from the address `from` on, and the bytes that it accesses
+ * there. */
+static bool next_request(const struct timed_gpu *gpu, const struct timed_issue *issue,
+                         uint64_t from, struct request *request)
+{
+    *request = (struct request){.issue = issue, .line = UINT64_MAX};
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t t = 0; t < issue->access->threads; t++)
+            for (uint32_t b = 0; b < issue->instruction->bytes; b++) {
+                const uint64_t address = issue->access->addresses[t] + b;
+                const uint64_t line = address / gpu->line_bytes * gpu->line_bytes;
+                if (pass == 0 && line >= from && line < request->line)
+                    request->line = line;
+                if (pass == 1 && line == request->line) {
+                    request->bytes[address - line] = 1;
+                    request->sectors |= UINT64_C(1) << ((address - line) / gpu->sector_bytes);
+                }
+            }
+    return request->line != UINT64_MAX;
+}
+
+void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
+                         uint64_t *accepted, uint64_t *done)
+{
+    struct l1 *l1 = &memory->l1s[issue->sm];
+    struct request request;
+    if (issue->shared)
+        occupy(&l1->free_at, now, issue->shared * CYCLE);
+    uint64_t at = later(now, l1->free_at), from = 0;
+    *accepted = *done = at;
+    for (; next_request(memory->gpu, issue, from, &request); at += CYCLE) {
+        *done = later(*done, perform(memory, &request, at));
+        from = request.line + memory->gpu->line_bytes;
+    }
+    l1->free_at = at;
+}

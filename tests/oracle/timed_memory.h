@@ -1,0 +1,28 @@
+/* L1s, L2 and memory of the oracle of timed_oracle.h. */
+#ifndef FTH_TESTS_TIMED_MEMORY_H
+#define FTH_TESTS_TIMED_MEMORY_H
+
+#include "timed_oracle.h"
+
+struct timed_memory;
+
+/* An access that a warp issues. */
+struct timed_issue {
+    uint64_t sm;
+    uint64_t warp;   /* different for all resident warps */
+    uint64_t shared; /* requests to shared memory before it */
+    const struct timed_oracle_access *access;
+    const struct timed_instruction *instruction;
+};
+
+/* Converts cycles to ticks. */
+uint64_t timed_ticks(double cycles);
+struct timed_memory *timed_memory_create(const struct timed_gpu *gpu);
+void timed_memory_destroy(struct timed_memory *memory);
+/* Begins a launch, whose counts go to `result`. */
+void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result *result);
+/* Performs an access at `now`. Sets when the L1 accepts it, and when its data has arrived. */
+void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
+                         uint64_t *accepted, uint64_t *done);
+
+#endif

@@ -1,0 +1,381 @@
+/* The launches and warps of the oracle; see timed_oracle.h. The caches are in timed_memory.c. */
+#include "timed_oracle.h"
+#include "timed_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CYCLE = 4096, REMEMBERED_LOADS = 12, BLOCKS_PER_TURN = 3, DEFAULT_GAP = 8 };
+
+enum event_kind { WARP_ISSUES, SLOT_IS_FREE, DISPATCHER };
+
+struct event {
+    uint64_t time;
+    enum event_kind kind;
+    size_t index; /* of the warp among all warps of all slots, or of the slot */
+};
+
+struct load {
+    uint64_t needed, ready;
+};
+
+struct warp {
+    int64_t last_number;    /* access number of its last access; -1: none */
+    uint32_t last;          /* its instruction; UINT32_MAX: none */
+    uint64_t issued, ready; /* instructions; when the last access was accepted */
+    uint64_t gap, shared;   /* of its next access */
+    const struct timed_oracle_access *next;
+    struct load loads[REMEMBERED_LOADS];
+    size_t load_count;
+    bool at_barrier, ended;
+};
+
+struct slot {
+    uint64_t block, sm, end, barrier_time;
+};
+
+struct run {
+    const struct timed_gpu *gpu;
+    const struct timed_instruction *instructions;
+    const struct timed_launch *launch;
+    struct timed_memory *memory;
+    struct event *events; /* in the order in which they were added */
+    size_t event_count;
+    uint64_t cycle;     /* the current one */
+    struct warp *warps; /* [slots][warps per block] */
+    struct slot *slots;
+    size_t slot_count;
+    uint64_t scheduler_free[TIMED_MAX_SMS][8];
+    size_t *free_slots; /* in the order in which they became free */
+    size_t free_count;
+    bool dispatching;
+    uint64_t next_block, gpc_count, turn_gpc, turn_blocks;
+    bool served[TIMED_MAX_SMS]; /* [TPC] in this turn */
+    uint64_t end;
+};
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- events ---- */
+
+static void add_event(struct run *run, uint64_t time, enum event_kind kind, size_t index)
+{
+    run->events = realloc(run->events, (run->event_count + 1) * sizeof *run->events);
+    if (!run->events)
+        abort();
+    run->events[run->event_count++] =
+        (struct event){time / CYCLE < run->cycle ? run->cycle * CYCLE : time, kind, index};
+}
+
+/* Removes the event that happens next: the first one that was added of the earliest cycle. */
+static bool take_event(struct run *run, struct event *event)
+{
+    size_t next = 0;
+    if (run->event_count == 0)
+        return false;
+    for (size_t i = 1; i < run->event_count; i++)
+        if (run->events[i].time / CYCLE < run->events[next].time / CYCLE)
+            next = i;
+    *event = run->events[next];
+    run->cycle = event->time / CYCLE;
+    run->event_count--;
+    memmove(run->events + next, run->events + next + 1,
+            (run->event_count - next) * sizeof *run->events);
+    return true;
+}
+
+/* ---- warps ---- */
+
+/* Finds the next access of a warp: the one with the lowest number after the last one. */
+static const struct timed_oracle_access *find_access(const struct run *run, uint64_t block,
+                                                     uint64_t warp, int64_t last_number)
+{
+    const struct timed_oracle_access *found = NULL;
+    for (size_t i = 0; i < run->launch->access_count; i++) {
+        const struct timed_oracle_access *access = &run->launch->accesses[i];
+        if (access->block == block && access->warp == warp &&
+            (int64_t)access->number > last_number && (!found || access->number < found->number))
+            found = access;
+    }
+    return found;
+}
+
+static const struct timed_pace *find_pace(const struct run *run, uint32_t from, uint32_t to)
+{
+    for (size_t i = 0; i < run->launch->pace_count; i++)
+        if (run->launch->pace[i].from == from && run->launch->pace[i].to == to)
+            return &run->launch->pace[i];
+    return NULL;
+}
+
+static uint64_t rounded(uint64_t sum, uint64_t count)
+{
+    return (2 * sum + count) / (2 * count);
+}
+
+/* Opens the barrier of a block if all warps that have not ended wait there. */
+static void open_barrier(struct run *run, size_t slot)
+{
+    const uint64_t per_block = run->launch->warps;
+    struct warp *warps = run->warps + slot * per_block;
+    size_t waiting = 0;
+    for (size_t i = 0; i < per_block; i++) {
+        if (!warps[i].ended && !warps[i].at_barrier)
+            return;
+        waiting += warps[i].at_barrier;
+    }
+    if (waiting == 0)
+        return;
+    for (size_t i = 0; i < per_block; i++)
+        if (warps[i].at_barrier) {
+            warps[i].at_barrier = false;
+            add_event(run, run->slots[slot].barrier_time, WARP_ISSUES, slot * per_block + i);
+        }
+    run->slots[slot].barrier_time = 0;
+}
+
+/* Returns when the slot of a block that ends at `end` becomes free. */
+static uint64_t find_refill(const struct run *run, const struct slot *slot)
+{
+    const uint64_t period = timed_ticks(run->gpu->refill_period);
+    const uint64_t earliest = slot->end + timed_ticks(run->gpu->refill_cycles);
+    const uint64_t gpc = run->gpu->grouped ? run->gpu->gpc[slot->sm] : 0;
+    if (period == 0)
+        return earliest;
+    uint64_t start = gpc * period / run->gpc_count;
+    while (start <= earliest)
+        start += period;
+    return start;
+}
+
+static void end_warp(struct run *run, size_t index)
+{
+    struct warp *warp = &run->warps[index];
+    const size_t slot_index = index / run->launch->warps;
+    struct slot *slot = &run->slots[slot_index];
+    warp->ended = true;
+    slot->end = later(slot->end, warp->ready);
+    slot->barrier_time = later(slot->barrier_time, warp->ready);
+    for (size_t i = 0; i < warp->load_count; i++)
+        slot->end = later(slot->end, warp->loads[i].ready);
+    run->end = later(run->end, slot->end);
+    for (size_t i = 0; i < run->launch->warps; i++)
+        if (!run->warps[slot_index * run->launch->warps + i].ended) {
+            open_barrier(run, slot_index);
+            return;
+        }
+    add_event(run, find_refill(run, slot), SLOT_IS_FREE, slot_index);
+}
+
+/* Returns when the data of all loads that instruction `number` needs has arrived, and forgets
+ * them. */
+static uint64_t wait_for_loads(struct warp *warp, uint64_t number, uint64_t issue)
+{
+    uint64_t time = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < warp->load_count; i++) {
+        if (warp->loads[i].needed <= number)
+            time = later(time, warp->loads[i].ready + (number - warp->loads[i].needed) * issue);
+        else
+            warp->loads[kept++] = warp->loads[i];
+    }
+    warp->load_count = kept;
+    return time;
+}
+
+/* Plans the next access of a warp, or ends the warp. */
+static void plan(struct run *run, size_t index)
+{
+    const size_t slot_index = index / run->launch->warps, w = index % run->launch->warps;
+    struct slot *slot = &run->slots[slot_index];
+    struct warp *warp = &run->warps[index];
+    const uint64_t issue = timed_ticks(run->gpu->issue_cycles);
+    warp->next = find_access(run, slot->block, w, warp->last_number);
+    if (!warp->next) {
+        end_warp(run, index);
+        return;
+    }
+    const struct timed_pace *pace = find_pace(run, warp->last, warp->next->instruction);
+    warp->gap = DEFAULT_GAP;
+    warp->shared = 0;
+    bool barrier = false;
+    if (pace && pace->count) {
+        warp->gap = later(1, rounded(pace->instructions, pace->count));
+        warp->shared = rounded(pace->shared, pace->count);
+        barrier = 2 * pace->barriers >= pace->count;
+    }
+    warp->issued += warp->gap;
+    uint64_t *scheduler = &run->scheduler_free[slot->sm][w % run->gpu->schedulers];
+    *scheduler = later(*scheduler, warp->ready) + warp->gap * CYCLE;
+    uint64_t time = warp->ready + warp->gap * issue;
+    time = later(time, wait_for_loads(warp, warp->issued, issue));
+    time = later(time, *scheduler);
+    if (!barrier) {
+        add_event(run, time, WARP_ISSUES, index);
+        return;
+    }
+    warp->at_barrier = true;
+    slot->barrier_time = later(slot->barrier_time, time);
+    open_barrier(run, slot_index);
+}
+
+static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t now)
+{
+    const uint64_t per_block = run->launch->warps;
+    run->slots[slot].block = block;
+    run->slots[slot].end = now;
+    run->slots[slot].barrier_time = 0;
+    for (size_t i = 0; i < per_block; i++)
+        run->warps[slot * per_block + i] =
+            (struct warp){.last_number = -1, .last = UINT32_MAX, .ready = now};
+    for (size_t i = 0; i < per_block; i++)
+        plan(run, slot * per_block + i);
+}
+
+static void issue_access(struct run *run, size_t index, uint64_t now)
+{
+    struct warp *warp = &run->warps[index];
+    const struct timed_instruction *instruction = &run->instructions[warp->next->instruction];
+    const struct timed_issue issue = {.sm = run->slots[index / run->launch->warps].sm,
+                                      .warp = index,
+                                      .shared = warp->shared,
+                                      .access = warp->next,
+                                      .instruction = instruction};
+    uint64_t done;
+    timed_memory_access(run->memory, &issue, now, &warp->ready, &done);
+    run->end = later(run->end, done);
+    if (instruction->kind != FTH_TRACE_WRITE && instruction->wait != UINT32_MAX) {
+        const struct load load = {warp->issued + instruction->wait, done};
+        struct load *last = &warp->loads[REMEMBERED_LOADS - 1];
+        if (warp->load_count < REMEMBERED_LOADS)
+            warp->loads[warp->load_count++] = load;
+        else
+            *last = (struct load){load.needed < last->needed ? load.needed : last->needed,
+                                  later(load.ready, last->ready)};
+    }
+    warp->last_number = (int64_t)warp->next->number;
+    warp->last = warp->next->instruction;
+    plan(run, index);
+}
+
+/* ---- dispatch ---- */
+
+static uint64_t gpc_of(const struct run *run, size_t slot)
+{
+    return run->gpu->grouped ? run->gpu->gpc[run->slots[slot].sm] : 0;
+}
+
+static uint64_t tpc_of(const struct run *run, size_t slot)
+{
+    return run->gpu->grouped ? run->gpu->tpc[run->slots[slot].sm] : run->slots[slot].sm;
+}
+
+/* Chooses a free slot and removes it from the list. There is one. */
+static size_t choose_slot(struct run *run)
+{
+    for (;;) {
+        for (size_t i = 0; run->turn_blocks < BLOCKS_PER_TURN && i < run->free_count; i++) {
+            const size_t slot = run->free_slots[i];
+            if (gpc_of(run, slot) != run->turn_gpc || run->served[tpc_of(run, slot)])
+                continue;
+            run->served[tpc_of(run, slot)] = true;
+            run->turn_blocks++;
+            run->free_count--;
+            memmove(run->free_slots + i, run->free_slots + i + 1,
+                    (run->free_count - i) * sizeof *run->free_slots);
+            return slot;
+        }
+        run->turn_gpc = (run->turn_gpc + 1) % run->gpc_count;
+        run->turn_blocks = 0;
+        memset(run->served, 0, sizeof run->served);
+    }
+}
+
+static bool has_accesses(const struct run *run, uint64_t block)
+{
+    for (size_t i = 0; i < run->launch->access_count; i++)
+        if (run->launch->accesses[i].block == block)
+            return true;
+    return false;
+}
+
+static void dispatch(struct run *run, uint64_t now)
+{
+    const bool sparse = run->launch->blocks > run->slot_count &&
+                        run->launch->blocks / 16 > run->launch->access_count;
+    while (sparse && run->next_block < run->launch->blocks && !has_accesses(run, run->next_block))
+        run->next_block++;
+    run->dispatching = run->next_block < run->launch->blocks && run->free_count > 0;
+    if (!run->dispatching)
+        return;
+    const size_t slot = choose_slot(run);
+    add_event(run, now + CYCLE, DISPATCHER, 0);
+    start_block(run, slot, run->next_block++, now);
+}
+
+static void free_slot(struct run *run, size_t slot, uint64_t now)
+{
+    run->free_slots[run->free_count++] = slot;
+    if (!run->dispatching)
+        add_event(run, now, DISPATCHER, 0);
+    run->dispatching = true;
+}
+
+/* ---- launches ---- */
+
+static void run_events(struct run *run)
+{
+    struct event event;
+    while (take_event(run, &event))
+        switch (event.kind) {
+        case WARP_ISSUES: issue_access(run, event.index, event.time); break;
+        case SLOT_IS_FREE: free_slot(run, event.index, event.time); break;
+        case DISPATCHER: dispatch(run, event.time); break;
+        }
+}
+
+static void run_launch(const struct timed_gpu *gpu, const struct timed_instruction *instructions,
+                       const struct timed_launch *launch, struct timed_memory *memory,
+                       struct timed_oracle_result *result)
+{
+    struct run run = {.gpu = gpu, .instructions = instructions, .launch = launch, .memory = memory};
+    uint64_t resident = gpu->max_warps / launch->warps;
+    resident = resident < gpu->max_blocks ? resident : gpu->max_blocks;
+    run.slot_count = (size_t)(resident * gpu->sms);
+    if (run.slot_count > launch->blocks)
+        run.slot_count = (size_t)launch->blocks;
+    run.slots = calloc(run.slot_count, sizeof *run.slots);
+    run.free_slots = calloc(run.slot_count, sizeof *run.free_slots);
+    run.warps = calloc(run.slot_count * (size_t)launch->warps, sizeof *run.warps);
+    if (!run.slots || !run.free_slots || !run.warps)
+        abort();
+    run.gpc_count = 1;
+    for (uint64_t sm = 0; gpu->grouped && sm < gpu->sms; sm++)
+        run.gpc_count = later(run.gpc_count, gpu->gpc[sm] + 1u);
+    timed_memory_begin(memory, result);
+    for (size_t slot = 0; slot < run.slot_count; slot++)
+        run.slots[slot].sm = gpu->sm_of_block[slot % gpu->mapped];
+    for (size_t slot = 0; slot < run.slot_count; slot++)
+        start_block(&run, slot, slot, slot * timed_ticks(gpu->block_cycles));
+    run.next_block = run.slot_count;
+    run_events(&run);
+    result->ticks = run.end + timed_ticks(gpu->launch_ns * gpu->clock_hz / 1e9);
+    free(run.slots);
+    free(run.free_slots);
+    free(run.warps);
+    free(run.events);
+}
+
+void timed_oracle_run(const struct timed_gpu *gpu, const struct timed_instruction *instructions,
+                      const struct timed_launch *launches, size_t count,
+                      struct timed_oracle_result *results)
+{
+    struct timed_memory *memory = timed_memory_create(gpu);
+    memset(results, 0, count * sizeof *results);
+    for (size_t i = 0; i < count; i++)
+        run_launch(gpu, instructions, &launches[i], memory, &results[i]);
+    timed_memory_destroy(memory);
+}

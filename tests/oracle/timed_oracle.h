@@ -1,0 +1,83 @@
+/* A second implementation of the model with time, as an oracle for src/model/timed. It follows the
+ * chapter "Time" of docs/model.md and nothing else: all accesses are in memory, events are in a
+ * list without order, and everything is found by linear searches. Its caches are those of
+ * cache_oracle.c. */
+#ifndef FTH_TESTS_TIMED_ORACLE_H
+#define FTH_TESTS_TIMED_ORACLE_H
+
+#include "model_oracle.h"
+
+enum { TIMED_MAX_SMS = 8, TIMED_MAX_SIDES = 3 };
+
+/* One level. The two levels have the same line and sector sizes. */
+struct timed_cache_config {
+    uint64_t size_bytes, ways; /* of one L1, or of all sides of the L2 */
+    const char *index, *policy;
+    bool merged_hits; /* sectors in flight count as hits */
+};
+
+struct timed_gpu {
+    struct timed_cache_config l1, l2;
+    uint64_t line_bytes, sector_bytes, fill_bytes; /* fills of the L2 */
+    const char *l1_bypass;                         /* "off", "won" or "rwon" */
+    uint64_t sms, schedulers, max_warps, max_blocks, seed;
+    uint32_t sm_of_block[TIMED_MAX_SMS]; /* [mapped]; is repeated */
+    size_t mapped;
+    bool grouped;                                      /* GPCs and TPCs are known */
+    uint32_t gpc[TIMED_MAX_SMS], tpc[TIMED_MAX_SMS];   /* [sms] */
+    bool joins;                                        /* reads are joined */
+    uint32_t join_group[TIMED_MAX_SMS];                /* [sms] */
+    uint64_t sides, home_mask, side_of[TIMED_MAX_SMS]; /* side_of: [sms] */
+    bool cold;
+    double clock_hz, l1_cycles, l2_cycles, far_cycles, memory_cycles;
+    double l2_bytes_per_s, memory_bytes_per_s, memory_percent;
+    double issue_cycles, port_cycles, join_cycles, merge_cycles, store_merge_cycles;
+    double block_cycles, refill_cycles, refill_period, launch_ns;
+    uint64_t join_reads;
+};
+
+struct timed_instruction {
+    enum fth_trace_access_kind kind;
+    uint32_t bytes;
+    uint32_t wait;            /* UINT32_MAX: unknown */
+    uint32_t cache_op, hints; /* only for the trace; the oracle uses the next two */
+    enum oracle_l1 l1;
+    uint64_t l2_fill_bytes; /* 0: timed_gpu.fill_bytes */
+};
+
+struct timed_oracle_access {
+    uint64_t number, block;
+    uint32_t warp, instruction, threads;
+    uint64_t addresses[32];
+};
+
+/* What warps do between two accesses: a row of the pace. */
+struct timed_pace {
+    uint32_t from, to; /* instructions; from = UINT32_MAX: the start of the warp */
+    uint64_t count, instructions, shared, barriers;
+};
+
+struct timed_launch {
+    uint64_t blocks, warps; /* warps per block */
+    const struct timed_oracle_access *accesses;
+    size_t access_count;
+    const struct timed_pace *pace; /* [pace_count] */
+    size_t pace_count;
+};
+
+struct timed_oracle_counts {
+    uint64_t requests[3], sectors[3], hits[3], merges[3]; /* by enum fth_trace_access_kind */
+};
+
+struct timed_oracle_result {
+    struct timed_oracle_counts l1, l2;
+    uint64_t far_hits, dram_reads, dram_writes;
+    uint64_t ticks; /* duration */
+};
+
+/* Runs launches one after the other; results: [count]. */
+void timed_oracle_run(const struct timed_gpu *gpu, const struct timed_instruction *instructions,
+                      const struct timed_launch *launches, size_t count,
+                      struct timed_oracle_result *results);
+
+#endif
