@@ -31,5 +31,5 @@ echo '{"schema": "fathom-exploration/1", "studies": [{"name": "a", "traces": ["a
 fathom explore --file one.json --set N=64 --set gpu.sms=2 --threads 1
 # Points with and without time. A point has the same time as a run of the model.
 fathom explore "$launch" --gpu h200 --set N=64 --vary gpu.timing=auto,off --threads 1
-fathom explore "$launch" --gpu h200 --set N=64 --vary l1.size_bytes=8K --threads 2 --format csv -q | cut -d, -f4,5,17,18
+fathom explore "$launch" --gpu h200 --set N=64 --vary l1.size_bytes=8K --threads 2 --format csv -q | cut -d, -f4,5,16,17
 fathom model "$launch" --gpu h200 --set N=64 --set l1.size_bytes=8K --format csv -q | cut -d, -f1,19
