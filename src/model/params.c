@@ -508,7 +508,7 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                         0,
                         1e6,
                         "l1.store_merge_cycles",
-                        {"15"},
+                        {"12"},
                         NULL},
     [FTH_KEY_BLOCK_CYCLES -
         FTH_KEY_SMS] = {"time.block_cycles",

@@ -413,6 +413,18 @@ bool oracle_invalidate(struct oracle *oracle, uint64_t address, uint64_t *dirty)
     return entry != NULL;
 }
 
+uint64_t oracle_write_back(struct oracle *oracle, uint64_t address)
+{
+    struct entry *entry = find(oracle, set_of(oracle, address), address);
+    const uint64_t dirty = dirty_sectors(oracle, entry);
+    for (uint64_t i = 0; i < oracle->line_bytes; i++)
+        if (dirty & sector_bit(oracle, i)) {
+            entry->valid[i] = 1;
+            entry->dirty[i] = 0;
+        }
+    return dirty;
+}
+
 void oracle_invalidate_sector(struct oracle *oracle, uint64_t address)
 {
     struct entry *entry = find(oracle, set_of(oracle, address), address);

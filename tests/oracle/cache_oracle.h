@@ -26,6 +26,9 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
                                       enum fth_cache_kind kind);
 enum fth_cache_outcome oracle_probe(const struct oracle *oracle, uint64_t address, uint64_t bytes);
 bool oracle_invalidate(struct oracle *oracle, uint64_t address, uint64_t *dirty);
+/* Makes the changed sectors of a line present and unchanged, like fth_cache_write_back. Returns
+ * them. */
+uint64_t oracle_write_back(struct oracle *oracle, uint64_t address);
 /* Makes the sector of an address absent, like fth_cache_invalidate_sectors. Its line stays. */
 void oracle_invalidate_sector(struct oracle *oracle, uint64_t address);
 size_t oracle_held(const struct oracle *oracle);

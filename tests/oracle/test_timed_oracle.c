@@ -93,6 +93,9 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->merge_cycles = (double)PICK(rng, 0, 34, 500);
     gpu->store_merge_cycles = (double)PICK(rng, 0, 30, 400);
     gpu->block_cycles = (double)PICK(rng, 0, 1, 20) / 2;
+    gpu->start_cycles = (double)PICK(rng, 0, 1, 300);
+    gpu->warp_cycles = (double)PICK(rng, 0, 8, 17);
+    gpu->partial_ways = PICK(rng, 0, 1, 2);
     gpu->refill_cycles = (double)PICK(rng, 0, 10, 260);
     gpu->refill_period = (double)PICK(rng, 0, 1, 150, 301) / 2;
     gpu->launch_ns = (double)PICK(rng, 0, 2000);
@@ -169,6 +172,9 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.merge_cycles", gpu->merge_cycles},
                 {"time.store_merge_cycles", gpu->store_merge_cycles},
                 {"time.block_cycles", gpu->block_cycles},
+                {"time.start_cycles", gpu->start_cycles},
+                {"time.warp_cycles", gpu->warp_cycles},
+                {"l2.partial_ways", (double)gpu->partial_ways},
                 {"time.refill_cycles", gpu->refill_cycles},
                 {"time.refill_period_cycles", gpu->refill_period},
                 {"time.launch_ns", gpu->launch_ns}};
@@ -301,13 +307,14 @@ static void random_launch(struct fth_rng *rng, struct program *program, size_t i
         for (uint32_t to = 0; to < INSTRUCTIONS; to++)
             if (below(rng, 6) && uses(launch, to) && (from == INSTRUCTIONS || uses(launch, from))) {
                 const uint64_t count = 1 + below(rng, 9);
-                program->pace[index][launch->pace_count++] =
-                    (struct timed_pace){.from = from < INSTRUCTIONS ? from : UINT32_MAX,
-                                        .to = to,
-                                        .count = count,
-                                        .instructions = below(rng, PICK(rng, 2, 12, 60) * count),
-                                        .shared = below(rng, 3) ? 0 : below(rng, 4 * count),
-                                        .barriers = below(rng, 3) ? 0 : below(rng, 3 * count)};
+                program->pace[index][launch->pace_count++] = (struct timed_pace){
+                    .from = from < INSTRUCTIONS ? from : UINT32_MAX,
+                    .to = to,
+                    .count = count,
+                    .instructions = below(rng, PICK(rng, 2, 12, 60) * count),
+                    .shared = below(rng, 3) ? 0 : below(rng, 4 * count),
+                    .latency_cycles = below(rng, 2) ? 0 : below(rng, 100 * count),
+                    .barriers = below(rng, 3) ? 0 : below(rng, 3 * count)};
             }
 }
 
@@ -374,6 +381,7 @@ static void write_launch(struct fth_trace_writer *writer, const struct program *
         step->instructions = row->instructions;
         step->shared = row->shared;
         step->barriers = row->barriers;
+        step->latency_cycles = row->latency_cycles;
     }
     if (launch->pace_count)
         fth_trace_writer_set_pace(writer, &pace);

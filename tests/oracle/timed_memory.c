@@ -12,21 +12,28 @@ struct flight {
     uint64_t line, ready, sectors;
 };
 
+/* A line with sectors that are written in part. */
+struct partial {
+    uint64_t line, set, sectors;
+};
+
 struct cache {
     struct oracle *lines;
+    struct partial *partials; /* of a side of the L2, the one that became so first at first */
+    size_t partial_count;
     struct flight *flights; /* one per line that has ever been allocated */
     size_t flight_count;
 };
 
 struct merge_entry {
-    uint64_t line, time, warp, sectors;
+    uint64_t line, time, sectors;
     bool used;
 };
 
 struct l1 {
     struct cache cache;
     uint64_t free_at, port_free_at;
-    struct merge_entry reads[MERGE_ENTRIES], stores[MERGE_ENTRIES];
+    struct merge_entry reads[MERGE_ENTRIES], store;
 };
 
 struct join_entry {
@@ -110,6 +117,7 @@ static void free_cache(struct cache *cache)
 {
     oracle_destroy(cache->lines);
     free(cache->flights);
+    free(cache->partials);
 }
 
 void timed_memory_destroy(struct timed_memory *memory)
@@ -133,11 +141,13 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
         l1->cache.flight_count = 0;
         l1->free_at = l1->port_free_at = 0;
         memset(l1->reads, 0, sizeof l1->reads);
-        memset(l1->stores, 0, sizeof l1->stores);
+        l1->store = (struct merge_entry){0};
     }
     for (uint64_t side = 0; side < memory->gpu->sides; side++) {
-        if (memory->gpu->cold)
+        if (memory->gpu->cold) {
             oracle_clear(memory->sides[side].lines);
+            memory->sides[side].partial_count = 0;
+        }
         memory->sides[side].flight_count = 0;
         memory->side_free_at[side] = 0;
     }
@@ -197,8 +207,13 @@ static uint64_t find_flying(struct cache *cache, uint64_t line, uint64_t sectors
     return flight->ready > now ? flight->sectors & sectors : 0;
 }
 
-/* Evicted lines of the L2 are written to memory. */
-static void write_back(struct timed_memory *memory, const struct fth_cache_result *result);
+/* Writes what an access of the L2 has evicted to memory. */
+static void write_back(struct timed_memory *memory, struct cache *cache,
+                       const struct fth_cache_result *result);
+
+/* Remembers which sectors of a line of the L2 are written in part. */
+static void update_partials(struct timed_memory *memory, struct cache *cache, uint64_t line,
+                            uint64_t set);
 
 /* Uses a line and makes sectors present that arrive at `ready`. At least one byte of the line is
  * present if there are none of them. */
@@ -207,7 +222,7 @@ static void fill(struct timed_memory *memory, struct cache *cache, uint64_t line
 {
     const uint64_t sector = memory->gpu->sector_bytes;
     const bool fresh = !is_held(cache, line);
-    uint64_t at = line;
+    uint64_t at = line, set = 0;
     if (sectors == 0) {
         while (oracle_probe(cache->lines, at, 1) != FTH_CACHE_HIT)
             at++;
@@ -218,8 +233,10 @@ static void fill(struct timed_memory *memory, struct cache *cache, uint64_t line
         if (sectors >> i & 1) {
             const struct fth_cache_result result =
                 oracle_access(cache->lines, line + i * sector, sector, FTH_CACHE_READ);
-            write_back(memory, &result);
+            write_back(memory, cache, &result);
+            set = result.set;
         }
+    update_partials(memory, cache, line, set);
     struct flight *flight = flight_of(cache, line);
     if (!fresh && flight->ready > now)
         *flight = (struct flight){line, later(flight->ready, ready), flight->sectors | sectors};
@@ -231,14 +248,17 @@ static void fill(struct timed_memory *memory, struct cache *cache, uint64_t line
 static void write_bytes(struct timed_memory *memory, struct cache *cache,
                         const struct request *request)
 {
+    uint64_t set = 0;
     if (!is_held(cache, request->line))
         *flight_of(cache, request->line) = (struct flight){.line = request->line};
     for (uint64_t i = 0; i < memory->gpu->line_bytes; i++)
         if (request->bytes[i]) {
             const struct fth_cache_result result =
                 oracle_access(cache->lines, request->line + i, 1, FTH_CACHE_WRITE);
-            write_back(memory, &result);
+            write_back(memory, cache, &result);
+            set = result.set;
         }
+    update_partials(memory, cache, request->line, set);
 }
 
 static void drop(struct cache *cache, uint64_t line)
@@ -268,13 +288,78 @@ static uint64_t memory_ticks(const struct timed_gpu *gpu)
     return sector_ticks(gpu, gpu->memory_bytes_per_s * gpu->memory_percent / 100);
 }
 
-static void write_back(struct timed_memory *memory, const struct fth_cache_result *result)
+/* Reads and writes sectors for which nothing waits. */
+static void use_memory(struct timed_memory *memory, uint64_t read, uint64_t written)
 {
-    if (!result->evicted)
+    memory->result->dram_reads += count_bits(read);
+    memory->result->dram_writes += count_bits(written);
+    memory->memory_free_at += (count_bits(read) + count_bits(written)) * memory_ticks(memory->gpu);
+}
+
+static bool is_side(const struct timed_memory *memory, const struct cache *cache)
+{
+    return cache >= memory->sides && cache < memory->sides + TIMED_MAX_SIDES;
+}
+
+/* Removes a line from the list. Returns its sectors that are written in part. */
+static uint64_t forget_partial(struct cache *cache, uint64_t line)
+{
+    for (size_t i = 0; i < cache->partial_count; i++)
+        if (cache->partials[i].line == line) {
+            const uint64_t sectors = cache->partials[i].sectors;
+            cache->partial_count--;
+            memmove(cache->partials + i, cache->partials + i + 1,
+                    (cache->partial_count - i) * sizeof *cache->partials);
+            return sectors;
+        }
+    return 0;
+}
+
+static void write_back(struct timed_memory *memory, struct cache *cache,
+                       const struct fth_cache_result *result)
+{
+    if (result->evicted && is_side(memory, cache))
+        use_memory(memory, forget_partial(cache, result->evicted_line), result->evicted_dirty);
+}
+
+/* Completes the line of a set that is written in part for the longest time, if there are too many.
+ */
+static void limit_partials(struct timed_memory *memory, struct cache *cache, uint64_t set)
+{
+    uint64_t count = 0, oldest = UINT64_MAX;
+    for (size_t i = 0; i < cache->partial_count; i++)
+        if (cache->partials[i].set == set) {
+            oldest = count == 0 ? cache->partials[i].line : oldest;
+            count++;
+        }
+    if (memory->gpu->partial_ways && count > memory->gpu->partial_ways) {
+        const uint64_t read = forget_partial(cache, oldest);
+        use_memory(memory, read, oracle_write_back(cache->lines, oldest));
+    }
+}
+
+static void update_partials(struct timed_memory *memory, struct cache *cache, uint64_t line,
+                            uint64_t set)
+{
+    const uint64_t all = ~UINT64_C(0) >> (64 - memory->gpu->line_bytes / memory->gpu->sector_bytes);
+    if (!is_side(memory, cache))
         return;
-    const uint64_t count = count_bits(result->evicted_dirty);
-    memory->result->dram_writes += count;
-    memory->memory_free_at += count * memory_ticks(memory->gpu);
+    const uint64_t sectors = find_touched(memory->gpu, cache, line, all) &
+                             find_missing(memory->gpu, cache, line, all, NULL);
+    for (size_t i = 0; i < cache->partial_count && sectors; i++)
+        if (cache->partials[i].line == line) {
+            cache->partials[i].sectors = sectors;
+            return;
+        }
+    forget_partial(cache, line);
+    if (!sectors)
+        return;
+    cache->partials =
+        realloc(cache->partials, (cache->partial_count + 1) * sizeof *cache->partials);
+    if (!cache->partials)
+        abort();
+    cache->partials[cache->partial_count++] = (struct partial){line, set, sectors};
+    limit_partials(memory, cache, set);
 }
 
 static uint64_t read_memory(struct timed_memory *memory, uint64_t sectors, uint64_t now)
@@ -484,12 +569,9 @@ static uint64_t send_misses(struct timed_memory *memory, const struct request *r
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t index = request->line / gpu->line_bytes * GOLDEN / (UINT64_C(1) << 58);
     struct merge_entry *entry = &memory->l1s[request->issue->sm].reads[index];
-    if (!entry->used || entry->line != request->line || entry->warp == request->issue->warp ||
-        now >= entry->time)
-        *entry = (struct merge_entry){.line = request->line,
-                                      .time = now + merge_time(gpu, request->line, now),
-                                      .warp = request->issue->warp,
-                                      .used = true};
+    if (!entry->used || entry->line != request->line || now >= entry->time)
+        *entry = (struct merge_entry){
+            .line = request->line, .time = now + merge_time(gpu, request->line, now), .used = true};
     return read_l2(memory, request, sectors, now, &entry->sectors);
 }
 
@@ -517,13 +599,12 @@ static uint64_t read_l1(struct timed_memory *memory, const struct request *reque
 static uint64_t merge_store(struct timed_memory *memory, const struct request *request,
                             uint64_t now)
 {
-    struct merge_entry *entry =
-        &memory->l1s[request->issue->sm]
-             .stores[request->line / memory->gpu->line_bytes % MERGE_ENTRIES];
+    struct merge_entry *entry = &memory->l1s[request->issue->sm].store;
     uint64_t counted = request->sectors;
     if (entry->used && entry->line == request->line && entry->time > now) {
         counted &= ~entry->sectors;
         entry->sectors |= request->sectors;
+        entry->time = now + timed_ticks(memory->gpu->store_merge_cycles);
     } else {
         *entry = (struct merge_entry){.line = request->line,
                                       .time = now + timed_ticks(memory->gpu->store_merge_cycles),

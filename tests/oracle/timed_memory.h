@@ -9,7 +9,6 @@ struct timed_memory;
 /* An access that a warp issues. */
 struct timed_issue {
     uint64_t sm;
-    uint64_t warp;   /* different for all resident warps */
     uint64_t shared; /* requests to shared memory before it */
     const struct timed_oracle_access *access;
     const struct timed_instruction *instruction;

@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CYCLE = 4096, REMEMBERED_LOADS = 12, BLOCKS_PER_TURN = 3, DEFAULT_GAP = 8 };
+enum {
+    CYCLE = 4096,
+    REMEMBERED_LOADS = 12,
+    BLOCKS_PER_TURN = 3,
+    DEFAULT_GAP = 8,
+    LEAD = 128 * CYCLE
+};
 
 enum event_kind { WARP_ISSUES, SLOT_IS_FREE, DISPATCHER };
 
@@ -20,10 +26,10 @@ struct load {
 };
 
 struct warp {
-    int64_t last_number;    /* access number of its last access; -1: none */
-    uint32_t last;          /* its instruction; UINT32_MAX: none */
-    uint64_t issued, ready; /* instructions; when the last access was accepted */
-    uint64_t gap, shared;   /* of its next access */
+    int64_t last_number;           /* access number of its last access; -1: none */
+    uint32_t last;                 /* its instruction; UINT32_MAX: none */
+    uint64_t issued, ready;        /* instructions; when the last access was accepted */
+    uint64_t gap, shared, latency; /* of its next access */
     const struct timed_oracle_access *next;
     struct load loads[REMEMBERED_LOADS];
     size_t load_count;
@@ -200,19 +206,23 @@ static void plan(struct run *run, size_t index)
     }
     const struct timed_pace *pace = find_pace(run, warp->last, warp->next->instruction);
     warp->gap = DEFAULT_GAP;
-    warp->shared = 0;
+    warp->shared = warp->latency = 0;
     bool barrier = false;
     if (pace && pace->count) {
         warp->gap = later(1, rounded(pace->instructions, pace->count));
         warp->shared = rounded(pace->shared, pace->count);
+        warp->latency = rounded(pace->latency_cycles, pace->count);
         barrier = 2 * pace->barriers >= pace->count;
     }
     warp->issued += warp->gap;
     uint64_t *scheduler = &run->scheduler_free[slot->sm][w % run->gpu->schedulers];
     *scheduler = later(*scheduler, warp->ready) + warp->gap * CYCLE;
-    uint64_t time = warp->ready + warp->gap * issue;
-    time = later(time, wait_for_loads(warp, warp->issued, issue));
-    time = later(time, *scheduler);
+    const uint64_t running = warp->ready + later(warp->gap * issue, warp->latency * CYCLE);
+    uint64_t time = later(running, wait_for_loads(warp, warp->issued, issue));
+    if (time > running)
+        time = later(time, *scheduler);
+    else if (*scheduler > LEAD)
+        time = later(time, *scheduler - LEAD);
     if (!barrier) {
         add_event(run, time, WARP_ISSUES, index);
         return;
@@ -230,7 +240,9 @@ static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t n
     run->slots[slot].barrier_time = 0;
     for (size_t i = 0; i < per_block; i++)
         run->warps[slot * per_block + i] =
-            (struct warp){.last_number = -1, .last = UINT32_MAX, .ready = now};
+            (struct warp){.last_number = -1,
+                          .last = UINT32_MAX,
+                          .ready = now + i * timed_ticks(run->gpu->warp_cycles)};
     for (size_t i = 0; i < per_block; i++)
         plan(run, slot * per_block + i);
 }
@@ -240,7 +252,6 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
     struct warp *warp = &run->warps[index];
     const struct timed_instruction *instruction = &run->instructions[warp->next->instruction];
     const struct timed_issue issue = {.sm = run->slots[index / run->launch->warps].sm,
-                                      .warp = index,
                                       .shared = warp->shared,
                                       .access = warp->next,
                                       .instruction = instruction};
@@ -337,6 +348,15 @@ static void run_events(struct run *run)
         }
 }
 
+/* Returns when an SM starts its first block. */
+static uint64_t first_start(const struct timed_gpu *gpu, uint64_t sm)
+{
+    const uint64_t tpc = gpu->grouped ? gpu->tpc[sm] : sm;
+    const uint64_t mixed =
+        (tpc + 1 + gpu->seed * UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15);
+    return mixed / (UINT64_C(1) << 48) * timed_ticks(gpu->start_cycles) / 65536;
+}
+
 static void run_launch(const struct timed_gpu *gpu, const struct timed_instruction *instructions,
                        const struct timed_launch *launch, struct timed_memory *memory,
                        struct timed_oracle_result *result)
@@ -358,8 +378,13 @@ static void run_launch(const struct timed_gpu *gpu, const struct timed_instructi
     timed_memory_begin(memory, result);
     for (size_t slot = 0; slot < run.slot_count; slot++)
         run.slots[slot].sm = gpu->sm_of_block[slot % gpu->mapped];
-    for (size_t slot = 0; slot < run.slot_count; slot++)
-        start_block(&run, slot, slot, slot * timed_ticks(gpu->block_cycles));
+    for (size_t slot = 0; slot < run.slot_count; slot++) {
+        uint64_t start = first_start(gpu, run.slots[slot].sm);
+        for (size_t other = 0; other < slot; other++)
+            if (run.slots[other].sm == run.slots[slot].sm)
+                start += timed_ticks(gpu->block_cycles);
+        start_block(&run, slot, slot, start);
+    }
     run.next_block = run.slot_count;
     run_events(&run);
     result->ticks = run.end + timed_ticks(gpu->launch_ns * gpu->clock_hz / 1e9);

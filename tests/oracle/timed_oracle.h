@@ -32,8 +32,8 @@ struct timed_gpu {
     double clock_hz, l1_cycles, l2_cycles, far_cycles, memory_cycles;
     double l2_bytes_per_s, memory_bytes_per_s, memory_percent;
     double issue_cycles, port_cycles, join_cycles, merge_cycles, store_merge_cycles;
-    double block_cycles, refill_cycles, refill_period, launch_ns;
-    uint64_t join_reads;
+    double start_cycles, warp_cycles, block_cycles, refill_cycles, refill_period, launch_ns;
+    uint64_t join_reads, partial_ways;
 };
 
 struct timed_instruction {
@@ -54,7 +54,7 @@ struct timed_oracle_access {
 /* What warps do between two accesses: a row of the pace. */
 struct timed_pace {
     uint32_t from, to; /* instructions; from = UINT32_MAX: the start of the warp */
-    uint64_t count, instructions, shared, barriers;
+    uint64_t count, instructions, shared, barriers, latency_cycles;
 };
 
 struct timed_launch {

@@ -155,12 +155,15 @@ static void set_gap(const struct fth_streams *streams, uint32_t last,
     const struct fth_pace_step *step =
         streams->pace ? fth_pace_find(streams->pace, last, access->instruction) : NULL;
     access->gap = DEFAULT_GAP;
+    access->latency = 0;
     access->shared = 0;
     access->barrier = false;
     if (!step || !step->count)
         return;
     const uint64_t gap = (step->instructions + step->count / 2) / step->count;
     const uint64_t shared = (step->shared + step->count / 2) / step->count;
+    const uint64_t latency = (step->latency_cycles + step->count / 2) / step->count;
+    access->latency = latency < UINT32_MAX ? (uint32_t)latency : UINT32_MAX;
     access->gap = gap < 1 ? 1 : gap < UINT32_MAX / 2 ? (uint32_t)gap : UINT32_MAX / 2;
     access->shared = shared < UINT16_MAX ? (uint16_t)shared : UINT16_MAX;
     /* A pair of instructions is separated by the same number of barriers each time, or almost. */

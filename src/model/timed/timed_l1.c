@@ -237,6 +237,7 @@ static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_re
     }
     const uint32_t fresh = sectors & ~recent->sectors;
     recent->sectors |= sectors;
+    recent->until = now + l1s->timing.store_merge;
     return fresh;
 }
 

@@ -408,9 +408,10 @@ static void invalidate_others(struct fth_timed_l2 *l2, uint64_t side, uint64_t l
 static void limit_partials(struct fth_timed_l2 *l2, struct side *side, uint32_t set)
 {
     const uint32_t first = fth_set_first(side->cache.cache, set);
+    const uint32_t end = fth_set_first(side->cache.cache, set + 1);
     uint32_t oldest = first;
     uint64_t count = 0;
-    for (uint32_t slot = first; slot < first + l2->shape.ways && slot < side->cache.slots; slot++) {
+    for (uint32_t slot = first; slot < end; slot++) {
         const struct partial *partial = &side->partials[slot];
         if (!partial->sectors)
             continue;

@@ -198,7 +198,9 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     }
     const uint64_t issue = context->timing->issue;
     warp->issued += access->gap;
-    const uint64_t running = now + access->gap * issue;
+    const uint64_t issuing = access->gap * issue;
+    const uint64_t latency = access->latency * (uint64_t)FTH_TICKS_PER_CYCLE;
+    const uint64_t running = now + (issuing > latency ? issuing : latency);
     uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
     uint64_t *free_at =
         &warps->scheduler_free_at[block->sm * warps->schedulers +

@@ -51,7 +51,7 @@ static void the_model_needs_every_allocation(void **state)
 {
     (void)state;
     static const struct {
-        const char *sets[9];
+        const char *sets[25];
         bool bypassed, curves;
     } rows[] = {
         {{NULL}, false, false},
@@ -64,6 +64,32 @@ static void the_model_needs_every_allocation(void **state)
          false},
         {{"l1.policy", "fifo", "l2.policy", "random", NULL}, true, false},
         {{"gpu.sms", "2", "l2.sides", "2", "l2.joins", "0,0", NULL}, false, true},
+        /* With time. */
+        {{"gpu.sms",
+          "2",
+          "l2.sides",
+          "2",
+          "l2.side_of_sm",
+          "0,1",
+          "l2.joins",
+          "0,0",
+          "gpu.clock_hz",
+          "1e9",
+          "l1.latency_cycles",
+          "10",
+          "l2.latency_cycles",
+          "20",
+          "memory.latency_cycles",
+          "100",
+          "l2.bytes_per_s",
+          "1e12",
+          "memory.bytes_per_s",
+          "1e12",
+          "gpu.timing",
+          "on",
+          NULL},
+         true,
+         true},
     };
     for (size_t row = 0; row < FTH_COUNT(rows); row++) {
         const struct fth_model_options options =

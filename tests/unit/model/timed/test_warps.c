@@ -1,0 +1,380 @@
+/* When warps issue their accesses: durations of launches of a few accesses, computed by hand. On
+ * the simple GPU, an access to memory takes 100 cycles, a hit in the L1 10, an instruction 2. */
+#include "timed_setup.h"
+
+enum { START = FTH_PACE_START, NEVER = UINT32_MAX, MAX_ROWS = 20 };
+
+/* A launch with the number of rows of its lists, which end with a row of zeros. */
+struct row {
+    const char *sets[9];
+    uint32_t blocks, warps;
+    struct short_instruction instructions[4];
+    struct short_access accesses[MAX_ROWS]; /* the end has the address 0 */
+    struct short_pace pace[MAX_ROWS];       /* the end has the count 0 */
+    double cycles;                          /* expected */
+};
+
+/* Runs a launch and returns its row of the result, whose members are numbers only. */
+static struct fth_model_row run(const struct row *row)
+{
+    struct short_launch launch = {.blocks = row->blocks,
+                                  .warps = row->warps,
+                                  .instructions = row->instructions,
+                                  .instruction_count = 4,
+                                  .accesses = row->accesses,
+                                  .pace = row->pace};
+    while (launch.access_count < MAX_ROWS && row->accesses[launch.access_count].address)
+        launch.access_count++;
+    while (launch.pace_count < MAX_ROWS && row->pace[launch.pace_count].count)
+        launch.pace_count++;
+    struct fth_model_params *params = make_params(simple_gpu, row->sets);
+    struct fth_trace *trace = make_trace(&launch);
+    struct fth_model_result *result = NULL;
+    struct fth_error error = NO_ERROR;
+    if (fth_model_run(trace, params, NULL, &result, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    const struct fth_model_row found = *fth_model_row(result, 0);
+    fth_model_result_destroy(result);
+    fth_trace_close(trace);
+    fth_model_params_destroy(params);
+    return found;
+}
+
+/* Bandwidths are not infinite: a sector takes one tick. */
+static void expect_cycles(const struct row *row)
+{
+    const double cycles = run(row).seconds * 1e9;
+    if (fabs(cycles - row->cycles) > 0.01)
+        fail_msg("%.4f cycles instead of %g", cycles, row->cycles);
+}
+
+/* Without a pace, an access follows 8 instructions after the last one, and no load is waited for.
+ */
+static void without_a_pace_there_are_eight_instructions(void **state)
+{
+    (void)state;
+    struct row row = {
+        .blocks = 1, .warps = 1, .accesses = {{0, 0, 0, 4096}}, .cycles = 8 * 2 + 100};
+    expect_cycles(&row);
+    row.accesses[1] = (struct short_access){0, 0, 1, 8192};
+    row.cycles = 2 * 8 * 2 + 100;
+    expect_cycles(&row);
+}
+
+/* Load A after 4 instructions, then load B after 3 more. */
+static void loads_are_waited_for_where_they_are_needed(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t wait;
+        double cycles;
+    } rows[] = {{NEVER, 8 + 6 + 100},   {5, 8 + 6 + 100}, {4, 8 + 6 + 100}, /* needed after B */
+                {3, 108 + 100},                                             /* B itself needs it */
+                {1, 108 + 2 * 2 + 100}, /* the second instruction before B needs it */
+                {0, 108 + 3 * 2 + 100}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct row row = {.blocks = 1,
+                                .warps = 1,
+                                .instructions = {{0, rows[i].wait}, {0, NEVER}},
+                                .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}},
+                                .pace = {{START, 0, 1, 4, 0, 0, 0}, {0, 1, 1, 3, 0, 0, 0}},
+                                .cycles = rows[i].cycles};
+        expect_cycles(&row);
+    }
+}
+
+/* Load A is needed by the third load only, and is complete then. */
+static void several_loads_are_in_flight(void **state)
+{
+    (void)state;
+    const struct row row = {
+        .blocks = 1,
+        .warps = 1,
+        .instructions = {{0, 4}, {0, 100}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}, {0, 0, 2, 12288}},
+        .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, 1, 1, 2, 0, 0, 0}, {1, 2, 1, 3, 0, 0, 0}},
+        /* A at 2, needed by instruction 5; B at 6; the third one is instruction 6. */
+        .cycles = 102 + 1 * 2 + 100};
+    expect_cycles(&row);
+}
+
+/* A warp remembers 12 loads. Of 14, the last three are combined: the result of the last one is
+ * needed at once, so the warp waits for all three, and for no other. */
+static void further_loads_are_combined(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, 1000}, {0, 0}, {0, NEVER}},
+                      .pace = {{START, 0, 1, 1, 0, 0, 0},
+                               {0, 0, 1, 1, 0, 0, 0},
+                               {0, 1, 1, 1, 0, 0, 0},
+                               {1, 2, 1, 1, 0, 0, 0}}};
+    for (uint32_t i = 0; i < 15; i++)
+        row.accesses[i] =
+            (struct short_access){0, 0, i < 13 ? 0 : i - 12, 4096 * (uint64_t)(i + 1)};
+    /* Instruction 14, at 28, is needed by itself; instruction 15 follows. */
+    row.cycles = 28 + 100 + 2 + 100;
+    expect_cycles(&row);
+    assert_int_equal(run(&row).l1.requests[FTH_TRACE_READ], 15);
+}
+
+/* Stores and their warps do not wait; the last store is accepted after 2 x 16 cycles. */
+static void stores_are_not_waited_for(void **state)
+{
+    (void)state;
+    const struct row row = {.blocks = 1,
+                            .warps = 1,
+                            .instructions = {{FTH_TRACE_WRITE, 0}},
+                            .accesses = {{0, 0, 0, 4096}, {0, 0, 0, 8192}},
+                            .cycles = 32};
+    expect_cycles(&row);
+}
+
+/* Two warps with 200 instructions each, which take 200 cycles. A warp that does not wait for data
+ * may be up to 128 cycles ahead of its scheduler. */
+static void warps_share_schedulers(void **state)
+{
+    (void)state;
+    struct row row = {.sets = {"time.issue_cycles", "1", "gpu.schedulers", "1", NULL},
+                      .blocks = 1,
+                      .warps = 2,
+                      .instructions = {{0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}},
+                      .pace = {{START, 0, 1, 200, 0, 0, 0}},
+                      .cycles = 400 - 128 + 100};
+    expect_cycles(&row);
+    row.pace[0].instructions = 100; /* 200 - 128 is before the end of its own instructions */
+    row.cycles = 100 + 1 + 100;     /* the L1 processes one line per cycle */
+    expect_cycles(&row);
+    row.pace[0].instructions = 200;
+    row.sets[3] = "2";
+    row.cycles = 200 + 1 + 100;
+    expect_cycles(&row);
+}
+
+/* Both warps load at once, at 1 and 2, and then need the result after 1 of 200 instructions. The
+ * instructions of warp 1 are issued after those of warp 0: from 202 to 402. */
+static void warps_that_wait_have_no_lead(void **state)
+{
+    (void)state;
+    struct row row = {
+        .sets = {"time.issue_cycles", "1", "gpu.schedulers", "1", NULL},
+        .blocks = 1,
+        .warps = 2,
+        .instructions = {{0, 0}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}, {0, 0, 1, 12288}, {0, 1, 1, 16384}},
+        .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, 1, 1, 200, 0, 0, 0}},
+        .cycles = 402 + 100};
+    expect_cycles(&row);
+    row.instructions[0].wait = NEVER;
+    row.cycles = 402 - 128 + 100;
+    expect_cycles(&row);
+}
+
+/* The warps of a block start 8 cycles apart. */
+static void warps_start_one_after_the_other(void **state)
+{
+    (void)state;
+    const struct row row = {.sets = {"time.warp_cycles", "8", NULL},
+                            .blocks = 1,
+                            .warps = 3,
+                            .accesses = {{0, 0, 0, 4096}, {0, 2, 0, 8192}},
+                            .cycles = 2 * 8 + 16 + 100};
+    expect_cycles(&row);
+}
+
+/* Warp 0 loads at 8 and warp 1 at 100; then both load after a barrier, at 102. */
+static void warps_wait_at_barriers(void **state)
+{
+    (void)state;
+    struct row row = {
+        .blocks = 1,
+        .warps = 2,
+        .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {0, 1, 1, 8192}, {0, 0, 2, 12288}, {0, 1, 2, 16384}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0},
+                 {START, 1, 1, 50, 0, 0, 0},
+                 {0, 2, 1, 1, 1, 0, 0},
+                 {1, 2, 1, 1, 1, 0, 0}},
+        .cycles = 102 + 1 + 100};
+    expect_cycles(&row);
+    /* Several barriers each time count as one. */
+    row.pace[2].barriers = 3;
+    expect_cycles(&row);
+    /* A barrier in less than half of the cases is none. */
+    for (size_t i = 2; i < 4; i++)
+        row.pace[i] = (struct short_pace){(uint32_t)i - 2, 2, 5, 5, 2, 0, 0};
+    row.cycles = 102 + 100;
+    expect_cycles(&row);
+    for (size_t i = 2; i < 4; i++)
+        row.pace[i].barriers = 3;
+    row.cycles = 102 + 1 + 100;
+    expect_cycles(&row);
+}
+
+/* Warp 1 ends with its load at 100; warp 0 waits for it at the barrier since 10.
+ * The L1 processes one line per cycle. */
+static void ended_warps_open_barriers(void **state)
+{
+    (void)state;
+    const struct row row = {
+        .blocks = 1,
+        .warps = 2,
+        .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {0, 1, 1, 8192}, {0, 0, 2, 12288}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0}, {START, 1, 1, 50, 0, 0, 0}, {0, 2, 1, 1, 1, 0, 0}},
+        .cycles = 100 + 1 + 100};
+    expect_cycles(&row);
+}
+
+/* Barriers of several blocks are independent, and a warp without accesses does not hold one up. */
+static void barriers_belong_to_blocks(void **state)
+{
+    (void)state;
+    const struct row row = {
+        .sets = {"gpu.sms", "2", NULL},
+        .blocks = 2,
+        .warps = 2,
+        .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {1, 1, 1, 8192}, {0, 0, 2, 12288}, {1, 1, 2, 16384}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0},
+                 {START, 1, 1, 50, 0, 0, 0},
+                 {0, 2, 1, 1, 1, 0, 0},
+                 {1, 2, 1, 1, 1, 0, 0}},
+        .cycles = 102 + 100};
+    expect_cycles(&row);
+}
+
+/* 20 requests to shared memory occupy the L1 before the access, also if it is the first one. */
+static void shared_requests_occupy_the_l1(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, NEVER}, {0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}},
+                      .pace = {{START, 0, 1, 4, 0, 20, 0}},
+                      .cycles = 8 + 20 + 100};
+    expect_cycles(&row);
+    /* The second access is issued 2 cycles after the first was accepted; the sum of 3 requests in 2
+     * steps is rounded to 2. */
+    row.accesses[1] = (struct short_access){0, 0, 1, 8192};
+    row.pace[1] = (struct short_pace){0, 1, 2, 2, 0, 3, 0};
+    row.cycles = 28 + 2 + 2 + 100;
+    expect_cycles(&row);
+}
+
+/* Sums over several steps: 7 instructions in 2 steps are 4 each, 1 in 3 steps is at least 1. */
+static void gaps_are_rounded(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}},
+                      .pace = {{START, 0, 2, 7, 0, 0, 0}},
+                      .cycles = 8 + 100};
+    expect_cycles(&row);
+    row.pace[0] = (struct short_pace){START, 0, 3, 1, 0, 0, 0};
+    row.cycles = 2 + 100;
+    expect_cycles(&row);
+    /* A pair that the pace does not have: 8 instructions. */
+    row.accesses[1] = (struct short_access){0, 0, 0, 8192};
+    row.cycles = 2 + 16 + 100;
+    expect_cycles(&row);
+}
+
+/* Instructions that depend on each other take longer than to issue them: 50 cycles in 4 steps are
+ * 13 each. Longer latencies of data are not added to it. */
+static void dependent_instructions_take_time(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, 0}, {0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}},
+                      .pace = {{START, 0, 4, 16, 0, 0, 50}, {0, 1, 1, 4, 0, 0, 60}},
+                      .cycles = 13 + 100};
+    expect_cycles(&row);
+    row.accesses[1] = (struct short_access){0, 0, 1, 8192};
+    row.cycles = 113 + 8 + 100;
+    expect_cycles(&row);
+    row.instructions[0].wait = NEVER;
+    row.cycles = 13 + 60 + 100;
+    expect_cycles(&row);
+}
+
+/* The first blocks of an SM start 5 cycles apart; a launch takes 1000 ns in addition. */
+static void blocks_start_one_after_the_other(void **state)
+{
+    (void)state;
+    const struct row row = {.sets = {"time.block_cycles", "5", "time.launch_ns", "1000", NULL},
+                            .blocks = 3,
+                            .warps = 1,
+                            .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}, {2, 0, 0, 12288}},
+                            .cycles = 2 * 5 + 16 + 100 + 1000};
+    expect_cycles(&row);
+}
+
+/* One block fits. Its load is waited for at the end, the slot is free 30 cycles later, at 146, and
+ * with a period of 100 at 200. */
+static void slots_are_refilled(void **state)
+{
+    (void)state;
+    struct row row = {.sets = {"gpu.max_blocks", "1", "time.refill_cycles", "30",
+                               "time.refill_period_cycles", "0", NULL},
+                      .blocks = 2,
+                      .warps = 1,
+                      .instructions = {{0, 0}},
+                      .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}},
+                      .pace = {{START, 0, 1, 8, 0, 0, 0}},
+                      .cycles = 116 + 30 + 116};
+    expect_cycles(&row);
+    row.sets[5] = "100";
+    row.cycles = 200 + 116;
+    expect_cycles(&row);
+    /* A load whose result is not needed does not hold up the block, which ends at 16. */
+    row.instructions[0].wait = NEVER;
+    row.sets[5] = "0";
+    row.cycles = 16 + 30 + 116;
+    expect_cycles(&row);
+}
+
+/* The dispatcher starts one block per cycle: both slots become free at the same time. */
+static void blocks_are_dispatched_one_per_cycle(void **state)
+{
+    (void)state;
+    const struct row row = {
+        .sets = {"gpu.sms", "2", "gpu.max_blocks", "1", NULL},
+        .blocks = 4,
+        .warps = 1,
+        .instructions = {{FTH_TRACE_READ, NEVER}, {FTH_TRACE_WRITE, NEVER}},
+        .accesses = {{0, 0, 1, 4096}, {1, 0, 1, 8192}, {2, 0, 0, 12288}, {3, 0, 0, 16384}},
+        .cycles = 16 + 1 + 116};
+    expect_cycles(&row);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_pace_there_are_eight_instructions),
+        cmocka_unit_test(loads_are_waited_for_where_they_are_needed),
+        cmocka_unit_test(several_loads_are_in_flight),
+        cmocka_unit_test(further_loads_are_combined),
+        cmocka_unit_test(stores_are_not_waited_for),
+        cmocka_unit_test(warps_share_schedulers),
+        cmocka_unit_test(warps_that_wait_have_no_lead),
+        cmocka_unit_test(warps_start_one_after_the_other),
+        cmocka_unit_test(warps_wait_at_barriers),
+        cmocka_unit_test(ended_warps_open_barriers),
+        cmocka_unit_test(barriers_belong_to_blocks),
+        cmocka_unit_test(shared_requests_occupy_the_l1),
+        cmocka_unit_test(gaps_are_rounded),
+        cmocka_unit_test(dependent_instructions_take_time),
+        cmocka_unit_test(blocks_start_one_after_the_other),
+        cmocka_unit_test(slots_are_refilled),
+        cmocka_unit_test(blocks_are_dispatched_one_per_cycle),
+    };
+    return cmocka_run_group_tests_name("warps", tests, enter_folder, leave_folder);
+}
