@@ -529,6 +529,16 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                             NULL,
                                             {"300"},
                                             NULL},
+    [FTH_KEY_LAUNCH_SECTORS - FTH_KEY_SMS] =
+        {"time.launch_sectors",
+         "sectors",
+         "what every launch reads from memory in addition: code, constants and parameters",
+         COUNT,
+         0,
+         1 << 30,
+         NULL,
+         {"80"},
+         NULL},
     [FTH_KEY_PARTIAL_WAYS -
         FTH_KEY_SMS] = {"l2.partial_ways",
                         "",

@@ -74,9 +74,9 @@ struct fth_timed_line {
 struct fth_timed_access {
     struct fth_timed_access *next; /* of the same warp; NULL: none is loaded */
     uint32_t instruction;
-    uint32_t latency;  /* cycles that dependent instructions among these take */
-    uint32_t gap;    /* instructions that the warp issues since its last access, this one too */
-    uint16_t shared; /* requests to shared memory among them */
+    uint32_t latency; /* cycles that dependent instructions among these take */
+    uint32_t gap;     /* instructions that the warp issues since its last access, this one too */
+    uint16_t shared;  /* requests to shared memory among them */
     uint16_t line_count;
     bool barrier;                  /* the warp waits at a barrier before the access */
     struct fth_slab *slab;         /* memory that it belongs to */

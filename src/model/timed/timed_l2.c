@@ -9,7 +9,9 @@
  * memory. Sides and memory are busy for a while with each sector. A sector that is under way to a
  * side counts as a hit there, but its data arrives no earlier.
  *
- * Writes and atomics go to the home side. They invalidate the written sectors in other sides. */
+ * Writes and atomics go to the home side. A write also leaves its complete sectors in the side that
+ * is near its SM. Both invalidate what they write in other sides. The L2 keeps sectors that are
+ * written in part; when it writes them back, it reads the rest of them from memory. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -53,6 +55,7 @@ struct fth_timed_l2 {
     size_t read_count;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
     uint64_t partial_writes;
+    uint64_t launch_sectors;      /* that every launch reads from memory */
     struct fth_curves *curves;    /* NULL: not wanted */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
@@ -100,6 +103,7 @@ static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_para
     if (!l2->sides || !l2->port_free_at || !l2->side_of_sm || !l2->counts ||
         !fth_totals_init(&l2->totals, &l2->shape))
         return fth_no_memory(error, "model caches", NULL);
+    l2->launch_sectors = fth_model_integer(params, FTH_KEY_LAUNCH_SECTORS);
     l2->partial_ways = fth_model_integer(params, FTH_KEY_PARTIAL_WAYS);
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
@@ -165,6 +169,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
         l2->sides[i].free_at = 0;
     }
     l2->memory_free_at = 0;
+    l2->counts[l2->instructions].dram_reads += l2->launch_sectors;
     memset(l2->port_free_at, 0, l2->sms * sizeof *l2->port_free_at);
     if (l2->reads)
         memset(l2->reads, 0, l2->read_count * sizeof *l2->reads);
@@ -395,13 +400,35 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
     return back + timing->to_join;
 }
 
-/* Invalidates the written bytes in all sides but one. */
-static void invalidate_others(struct fth_timed_l2 *l2, uint64_t side, uint64_t line,
+/* Invalidates the written bytes in all sides but two. */
+static void invalidate_others(struct fth_timed_l2 *l2, uint64_t home, uint64_t near, uint64_t line,
                               struct fth_cache_run run)
 {
     for (uint64_t i = 0; i < l2->side_count; i++)
-        if (i != side)
+        if (i != home && i != near)
             fth_cache_invalidate_sectors(l2->sides[i].cache.cache, line + run.from, run.bytes);
+}
+
+/* Returns the sectors that a range of bytes covers completely. */
+static uint32_t whole_sectors(const struct fth_shape *shape, struct fth_cache_run run)
+{
+    const uint64_t first = (run.from + shape->sector_bytes - 1) >> shape->sector_shift;
+    const uint64_t end = (uint64_t)(run.from + run.bytes) >> shape->sector_shift;
+    return first < end ? (uint32_t)((UINT64_C(1) << end) - (UINT64_C(1) << first)) : 0;
+}
+
+/* Leaves a copy of the sectors that a store writes completely in the side near its SM, which is not
+ * the home side. Those that it writes in part stay valid there if they were. */
+static void keep_near_copy(struct fth_timed_l2 *l2, uint64_t near,
+                           const struct fth_timed_line *line, const struct fth_cache_run *runs)
+{
+    struct side *side = &l2->sides[near];
+    struct fth_cache_location location = fth_cache_locate(side->cache.cache, line->line);
+    uint32_t whole = line->run_count ? 0 : line->sectors;
+    for (uint32_t i = 0; i < line->run_count; i++)
+        whole |= whole_sectors(&l2->shape, runs[i]);
+    if (whole)
+        fill(l2, side, &location, whole, 0, 0);
 }
 
 /* Limits the partly written lines of a set: writes back the oldest one. */
@@ -440,9 +467,10 @@ static void update_partials(struct fth_timed_l2 *l2, struct side *side,
     limit_partials(l2, side, location->set);
 }
 
-/* Writes the bytes of a request in its home side. Returns the distance of the first write. */
+/* Writes the bytes of a request in its home side, and invalidates them in all others except `near`.
+ * Returns the distance of the first write. */
 static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
-                           const struct fth_timed_request *request)
+                           const struct fth_timed_request *request, uint64_t near)
 {
     struct side *side = &l2->sides[home];
     struct fth_timed_cache *cache = &side->cache;
@@ -460,7 +488,7 @@ static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
         write_back(l2, &result);
         if (fresh)
             renew(l2, side, location.slot);
-        invalidate_others(l2, home, line->line, run);
+        invalidate_others(l2, home, near, line->line, run);
     }
     update_partials(l2, side, &location, line->sectors);
     return distance;
@@ -474,7 +502,10 @@ void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request 
     const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
     occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
            count_bits(request->line->sectors) * timing->l2_sector);
-    struct found found = {.distance = write_home(l2, home, request)};
+    const uint64_t near = l2->side_of_sm[request->sm];
+    struct found found = {.distance = write_home(l2, home, request, near)};
+    if (near != home)
+        keep_near_copy(l2, near, request->line, request->runs);
     if (counted) {
         /* The L2 of an H200 counts every written sector as a hit. */
         count(l2, request, FTH_TRACE_WRITE, counted, &found);
@@ -492,6 +523,6 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
                                   count_bits(sectors) * timing->l2_sector);
     const struct found found = read_side(l2, home, request, sectors, at_l2);
     count(l2, request, FTH_TRACE_ATOMIC, sectors, &found);
-    write_home(l2, home, request);
+    write_home(l2, home, request, home);
     return found.ready + timing->to_l2 + timing->to_join;
 }
