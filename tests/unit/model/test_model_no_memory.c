@@ -47,50 +47,51 @@ static enum fth_status run(const char *const *sets, const struct fth_model_optio
     return status;
 }
 
+static const struct {
+    const char *sets[25];
+    bool bypassed, curves;
+} rows[] = {
+    {{NULL}, false, false},
+    {{"gpu.mapping", "shuffle", "l1.size_bytes", "1664", "l1.sets", "4", NULL}, true, true},
+    {{"gpu.mapping", "1,0,1", "gpu.sms", "2", "l2.mshr_size", "2", "l1.mshr_size", "1", NULL},
+     true,
+     false},
+    {{"l1.banks", "2", "l2.banks", "2", "l2.partitions", "2", "l2.mshr_sets", "2", NULL},
+     false,
+     false},
+    {{"l1.policy", "fifo", "l2.policy", "random", NULL}, true, false},
+    {{"gpu.sms", "2", "l2.sides", "2", "l2.joins", "0,0", NULL}, false, true},
+    /* With time. */
+    {{"gpu.sms",
+      "2",
+      "l2.sides",
+      "2",
+      "l2.side_of_sm",
+      "0,1",
+      "l2.joins",
+      "0,0",
+      "gpu.clock_hz",
+      "1e9",
+      "l1.latency_cycles",
+      "10",
+      "l2.latency_cycles",
+      "20",
+      "memory.latency_cycles",
+      "100",
+      "l2.bytes_per_s",
+      "1e12",
+      "memory.bytes_per_s",
+      "1e12",
+      "gpu.timing",
+      "on",
+      NULL},
+     true,
+     true},
+};
+
 static void the_model_needs_every_allocation(void **state)
 {
     (void)state;
-    static const struct {
-        const char *sets[25];
-        bool bypassed, curves;
-    } rows[] = {
-        {{NULL}, false, false},
-        {{"gpu.mapping", "shuffle", "l1.size_bytes", "1664", "l1.sets", "4", NULL}, true, true},
-        {{"gpu.mapping", "1,0,1", "gpu.sms", "2", "l2.mshr_size", "2", "l1.mshr_size", "1", NULL},
-         true,
-         false},
-        {{"l1.banks", "2", "l2.banks", "2", "l2.partitions", "2", "l2.mshr_sets", "2", NULL},
-         false,
-         false},
-        {{"l1.policy", "fifo", "l2.policy", "random", NULL}, true, false},
-        {{"gpu.sms", "2", "l2.sides", "2", "l2.joins", "0,0", NULL}, false, true},
-        /* With time. */
-        {{"gpu.sms",
-          "2",
-          "l2.sides",
-          "2",
-          "l2.side_of_sm",
-          "0,1",
-          "l2.joins",
-          "0,0",
-          "gpu.clock_hz",
-          "1e9",
-          "l1.latency_cycles",
-          "10",
-          "l2.latency_cycles",
-          "20",
-          "memory.latency_cycles",
-          "100",
-          "l2.bytes_per_s",
-          "1e12",
-          "memory.bytes_per_s",
-          "1e12",
-          "gpu.timing",
-          "on",
-          NULL},
-         true,
-         true},
-    };
     for (size_t row = 0; row < FTH_COUNT(rows); row++) {
         const struct fth_model_options options =
             FTH_MODEL_OPTIONS(.threads = 1, .bypassed = rows[row].bypassed,
