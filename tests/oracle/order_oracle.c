@@ -61,8 +61,10 @@ struct placed_access *oracle_order(const struct oracle_model *model, uint64_t bl
 
 uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread)
 {
-    uint32_t turn = 0;
-    for (uint32_t t = 0; t < thread && access->kind == FTH_TRACE_ATOMIC; t++)
-        turn += access->addresses[t] == access->addresses[thread];
-    return turn;
+    uint32_t turn = 0, same = 0;
+    for (uint32_t t = 0; t < access->threads; t++) {
+        turn += t < thread && access->addresses[t] == access->addresses[thread];
+        same += access->addresses[t] == access->addresses[0];
+    }
+    return access->kind == FTH_TRACE_ATOMIC && same < access->threads ? turn : 0;
 }

@@ -175,8 +175,10 @@ static void add_lanes(struct fth_line_requests *requests, const struct fth_shape
 }
 
 /* Adds an atomic. Its lanes with the same address follow one after the other: the k-th lane of each
- * address takes part in turn k, and each turn has requests of its own. On an H200, 32 lanes that
- * add to one address are 32 requests to the L2 (docs/results/counting-rules.md). */
+ * address takes part in turn k, and each turn has requests of its own
+ * (docs/results/counting-rules.md). An atomic whose lanes all have one address does not come here.
+ * Usually the address is the same in the source, and NVIDIA's assembler lets one lane add for all
+ * lanes. */
 static void add_turns(struct fth_line_requests *requests, const struct fth_shape *shape,
                       const struct fth_compact_access *access, uint64_t bytes,
                       const struct fth_line_request *template)
@@ -302,7 +304,7 @@ void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *sh
     const uint64_t bytes = instruction->bytes;
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
     const uint64_t last = access->first + (access->threads - 1) * step;
-    if (instruction->kind == FTH_TRACE_ATOMIC && step * access->affine == 0)
+    if (instruction->kind == FTH_TRACE_ATOMIC && !access->affine)
         add_turns(requests, shape, access, bytes, &template);
     /* The most common cases: contiguous lanes, or all lanes at the same address. Both are one
      * range. */

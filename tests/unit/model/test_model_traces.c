@@ -132,7 +132,8 @@ static void curves_are_summed_over_the_sms(void **state)
 }
 
 /* Lanes of an atomic that have the same address take turns. The turns are: lanes 0, 3, 4 and 5 with
- * two lines and three sectors, lane 1, and lane 2. Lanes of a read do not. */
+ * two lines and three sectors, lane 1, and lane 2. If all lanes have one address, one lane adds for
+ * all. Lanes of a read do not take turns. */
 static void atomics_on_one_address_take_turns(void **state)
 {
     (void)state;
@@ -143,10 +144,10 @@ static void atomics_on_one_address_take_turns(void **state)
                                one_sm, NULL);
     const struct fth_model_row *row = fth_model_row(run.result, 0);
     assert_int_equal(row->warps[FTH_TRACE_ATOMIC], 2);
-    assert_int_equal(row->l1.requests[FTH_TRACE_ATOMIC], 4 + 2);
-    assert_int_equal(row->l1.sectors[FTH_TRACE_ATOMIC], 5 + 2);
-    assert_int_equal(row->l2.requests[FTH_TRACE_ATOMIC], 4 + 2);
-    assert_int_equal(row->l2.sectors[FTH_TRACE_ATOMIC], 5 + 2);
+    assert_int_equal(row->l1.requests[FTH_TRACE_ATOMIC], 4 + 1);
+    assert_int_equal(row->l1.sectors[FTH_TRACE_ATOMIC], 5 + 1);
+    assert_int_equal(row->l2.requests[FTH_TRACE_ATOMIC], 4 + 1);
+    assert_int_equal(row->l2.sectors[FTH_TRACE_ATOMIC], 5 + 1);
     assert_int_equal(row->l1.requests[FTH_TRACE_READ], 1);
     assert_int_equal(row->l1.sectors[FTH_TRACE_READ], 2);
     assert_int_equal(row->dram_reads, 4);
