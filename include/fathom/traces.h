@@ -106,8 +106,8 @@ struct fth_trace_instruction {
      * 2 .L2::128B, 3 .L2::256B. Bit 8: .relaxed, .acquire or .release. Bits 9 and 10: 0 lanes of
      * the warp, 1 cp.async, 2 others, such as bulk copies. */
     uint32_t hints;
-    /* For a load: how many instructions the warp issues before it needs the result, as estimated
-     * from the PTX. UINT32_MAX: it never needs it, or this is unknown. */
+    /* For a load: how many machine instructions the warp issues before it needs the result, as
+     * estimated from the PTX. UINT32_MAX: it never needs it, or this is unknown. */
     uint32_t wait;
 };
 /* Returns the number of memory instructions of all kernels of a trace. */

@@ -211,7 +211,7 @@ static const struct parameter_row level_rows[FTH_LEVEL_KEYS] = {
          "partitions x banks x ports of the L2); a1..a4: K1 = 1, 2, 4, 8 and K2 = K1 / 8"},
     [FTH_KEY_LATENCY_CYCLES] = {"latency_cycles",
                                 "cycles",
-                                "latency of a hit, for the average access time",
+                                "latency of a hit, for times and the average access time",
                                 REAL,
                                 0,
                                 1e9,
@@ -220,7 +220,7 @@ static const struct parameter_row level_rows[FTH_LEVEL_KEYS] = {
                                 NULL},
     [FTH_KEY_BYTES_PER_S] = {"bytes_per_s",
                              "bytes/s",
-                             "bandwidth of reads, for the time floor",
+                             "bandwidth of reads, for times and the time floor",
                              REAL,
                              0,
                              1e18,
@@ -372,7 +372,7 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                         "description, none, LIST, @FILE",
                         "group of each SM (description: as measured, else its GPC); if SMs of a "
                         "group read the same sectors of a "
-                        "line within the time of l2.join_rounds, the L2 gets one request",
+                        "line at about the same time, the L2 gets one request",
                         TEXT,
                         0,
                         0,
@@ -382,7 +382,8 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [FTH_KEY_JOIN_ROUNDS - FTH_KEY_SMS] =
         {"l2.join_rounds",
          "",
-         "time within which reads join (l2.joins), in rounds; in a round, the schedulers of each "
+         "without times: time within which reads join (l2.joins), in rounds; in a round, the "
+         "schedulers of each "
          "active SM issue once on average; 12 if the description has the groups or GPCs of the SMs",
          COUNT,
          1,
@@ -421,8 +422,8 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [FTH_KEY_MEMORY_BYTES_PER_S -
         FTH_KEY_SMS] = {"memory.bytes_per_s",
                         "bytes/s",
-                        "bandwidth of memory, for the time floor: its peak or, if unknown, that of "
-                        "reads",
+                        "bandwidth of memory, for times and the time floor: its peak or, if "
+                        "unknown, that of reads",
                         REAL,
                         0,
                         1e18,

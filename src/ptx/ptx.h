@@ -555,6 +555,9 @@ struct fth_ptx_observer {
      * after it. `phase` counts the completions of the barrier before they arrived. */
     bool (*cluster_barrier)(void *user, const struct fth_ptx_warp_id *who, uint32_t phase,
                             bool waited);
+    /* A warp has ended, after all its accesses. `issued` and `cycles` are what it has executed, as
+     * in struct fth_ptx_access. Not invoked after a fault. */
+    bool (*ended)(void *user, const struct fth_ptx_warp_id *who, uint64_t issued, uint64_t cycles);
     /* The cluster with this index has ended. Clusters start in the order of `index`. The callback
      * is invoked for each cluster that started, even after a fault. */
     bool (*done)(void *user, uint64_t index);

@@ -226,7 +226,7 @@ const struct fth_source_position *fth_get_source(struct fth_bytes *bytes, struct
  * over all times that the two instructions follow each other in a warp. */
 struct fth_pace_step {
     uint32_t from;  /* instruction of the first access; FTH_PACE_START: the start of the warp */
-    uint32_t to;    /* instruction of the second access */
+    uint32_t to;    /* instruction of the second access; FTH_PACE_END: the end of the warp */
     uint64_t count; /* times that `to` follows `from`, at least 1 */
     /* Machine instructions that the warps issue, including the second access, as estimated from the
      * PTX (ptx/cost/). */
@@ -238,6 +238,7 @@ struct fth_pace_step {
     uint64_t shared;   /* requests to shared memory */
 };
 #define FTH_PACE_START UINT32_MAX
+#define FTH_PACE_END UINT32_MAX
 
 /* All steps of a launch. Without a hash table, they are sorted by `to` and `from`. */
 struct fth_pace {

@@ -118,9 +118,8 @@ static struct worker *current_worker(struct fth_trace_recorder *recorder)
     return worker;
 }
 
-/* Returns the running block with this index and adds it if it is new. NULL: memory is exhausted.
- * Blocks take turns, so the search begins at the last one. */
-static struct block *find_block(struct worker *worker, uint64_t index)
+/* Returns the running block with this index and adds it if it is new. NULL: memory is exhausted. */
+static struct block *search_block(struct worker *worker, uint64_t index)
 {
     for (size_t i = 0; i < worker->block_count; i++) {
         const size_t at = (worker->last_block + i) % worker->block_count;
@@ -147,6 +146,15 @@ static struct block *find_block(struct worker *worker, uint64_t index)
     for (size_t i = 0; i < MAX_WARPS; i++)
         block->progress[i].instruction = FTH_PACE_START;
     return block;
+}
+
+/* The same. Blocks take turns, so the last one is tried first. */
+static inline struct block *find_block(struct worker *worker, uint64_t index)
+{
+    const size_t last = worker->last_block;
+    return last < worker->block_count && worker->blocks[last].index == index
+               ? &worker->blocks[last]
+               : search_block(worker, index);
 }
 
 /* Returns what a trace keeps of the instruction of an access. */
@@ -248,31 +256,38 @@ static inline struct fth_pace_step *step_of(struct worker *worker, uint32_t from
 {
     struct fth_pace *pace = &worker->pace;
     uint32_t *slot = &worker->step_cache[to % STEP_CACHE_SLOTS];
-    struct fth_pace_step *step = pace->steps + *slot;
-    if (*slot < pace->count && step->to == to && step->from == from)
-        return step;
-    step = fth_pace_step(pace, from, to);
+    if (*slot < pace->count && pace->steps[*slot].to == to && pace->steps[*slot].from == from)
+        return &pace->steps[*slot];
+    struct fth_pace_step *step = fth_pace_step(pace, from, to);
     if (step)
         *slot = (uint32_t)(step - pace->steps);
     return step;
 }
 
-/* Adds what the warp has done since its last access to the pace of the launch. */
-static inline bool add_step(struct worker *worker, struct block *block, uint32_t instruction,
-                            const struct fth_ptx_access *access)
+/* Adds what the warp has done since its last access to the pace of the launch. `to`: its next
+ * access, or FTH_PACE_END. */
+static inline bool add_step(struct worker *worker, struct progress *progress, uint32_t to,
+                            uint64_t issued, uint64_t cycles)
 {
-    struct progress *progress = &block->progress[access->who.warp];
-    struct fth_pace_step *step = step_of(worker, progress->instruction, instruction);
+    struct fth_pace_step *step = step_of(worker, progress->instruction, to);
     if (!step)
         return false;
     step->count++;
-    step->instructions += access->issued - progress->issued;
-    step->latency_cycles += access->cycles - progress->cycles;
+    step->instructions += issued - progress->issued;
+    step->latency_cycles += cycles - progress->cycles;
     step->barriers += progress->barriers;
     step->shared += progress->shared;
-    *progress = (struct progress){
-        .instruction = instruction, .issued = access->issued, .cycles = access->cycles};
+    *progress = (struct progress){.instruction = to, .issued = issued, .cycles = cycles};
     return true;
+}
+
+static bool on_ended(void *user, const struct fth_ptx_warp_id *who, uint64_t issued,
+                     uint64_t cycles)
+{
+    struct worker *worker = current_worker(user);
+    struct block *block = worker ? find_block(worker, who->block) : NULL;
+    return (block && add_step(worker, &block->progress[who->warp], FTH_PACE_END, issued, cycles)) ||
+           fail_locked(user);
 }
 
 /* Counts a barrier for the warps that waited at it. */
@@ -313,7 +328,8 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
                                           .warp = access->who.warp,
                                           .mask = access->mask};
         ok = add_record(&block->records, &record, access) &&
-             add_step(worker, block, (uint32_t)instruction, access);
+             add_step(worker, &block->progress[access->who.warp], (uint32_t)instruction,
+                      access->issued, access->cycles);
     }
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
@@ -452,6 +468,7 @@ enum fth_status fth_trace_recorder_create(struct fth_trace_writer *writer,
                                                    .access = on_access,
                                                    .barrier = on_barrier,
                                                    .cluster_barrier = on_cluster_barrier,
+                                                   .ended = on_ended,
                                                    .done = on_done};
     return FTH_OK;
 }

@@ -36,6 +36,8 @@ static uint32_t type_of(uint8_t letter)
            : letter == 'I' ? FTH_PART_INSTRUCTIONS
            : letter == 'F' ? FTH_PART_FRAME
            : letter == 'E' ? FTH_PART_LAUNCH_END
+           : letter == 'P' ? FTH_PART_PACE
+           : letter == 'S' ? FTH_PART_SOURCES
            : letter == 'X' ? FTH_PART_INDEX
                            : letter;
 }
@@ -51,6 +53,19 @@ static void put_part(uint8_t letter, const uint8_t *content, size_t size, struct
     put_fixed(fth_fnv_checksum(at, out->data + at, out->size - at), 8, out);
 }
 
+/* Every step of a pace can be found, and refers to instructions of the trace. */
+static void check_pace(const struct fth_trace *trace, size_t launch)
+{
+    const struct fth_pace *pace = fth_trace_pace(trace, launch);
+    for (size_t i = 0; pace && i < pace->count; i++) {
+        const struct fth_pace_step *step = &pace->steps[i];
+        if (fth_pace_find(pace, step->from, step->to) != step || !step->count ||
+            (step->to != FTH_PACE_END && !fth_trace_instruction_at(trace, step->to)) ||
+            (step->from != FTH_PACE_START && !fth_trace_instruction_at(trace, step->from)))
+            abort();
+    }
+}
+
 static void read_all(const struct fth_trace *trace)
 {
     struct fth_error error = FTH_NO_ERROR;
@@ -58,6 +73,7 @@ static void read_all(const struct fth_trace *trace)
     for (size_t i = 0; i < fth_trace_launch_count(trace); i++) {
         struct fth_trace_cursor *cursor;
         const struct fth_trace_access *access;
+        check_pace(trace, i);
         enum fth_status status = fth_trace_cursor_open(trace, i, 1, 9, &cursor, &error);
         while (status == FTH_OK) {
             status = fth_trace_next(cursor, &access, &error);

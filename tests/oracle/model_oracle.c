@@ -20,8 +20,7 @@ struct request {
     bool done;
 };
 
-/* A miss. Its MSHR is free from step `arrival` on. Requests can merge with it up to and including
- * that step. */
+/* A miss. Its MSHR is free from step `arrival` on. Requests can merge with it until then. */
 struct miss {
     uint64_t line, sectors, arrival, merges, mshr, order;
 };
@@ -518,9 +517,8 @@ static uint64_t home_of(const struct run *run, uint64_t line)
     return run->model->sides > 1 ? count_bits(line & run->model->home_mask) % 2 : 0;
 }
 
-/* Reads what a side of the L2 misses: from the home side of the line if that is the other one, and
- * otherwise, or if the home misses, from memory. `missing`: the requested sectors that missed;
- * `fetch`: those with the rest of their fills, or 0 for a bypass. */
+/* Reads what a side of the L2 misses: from the home side of the line, and otherwise from memory.
+ * `missing`: the requested sectors that missed; `fetch`: those with their fills; 0 for a bypass. */
 static void read_home_or_memory(struct run *run, struct level *level, uint64_t line,
                                 uint64_t missing, uint64_t fetch, enum fth_trace_access_kind kind)
 {
@@ -642,15 +640,17 @@ static struct request *make_requests(const struct oracle_model *model,
     *count = 0;
     for (const struct placed_access *placed = first; placed < end; placed++) {
         const struct oracle_access *access = &placed->access;
-        const size_t from = *count;
         const struct request template = {.kind = access->kind,
                                          .warp = access->warp,
                                          .l1 = access->l1,
                                          .l2_fill_bytes = access->l2_fill_bytes};
-        for (uint32_t t = 0; t < access->threads; t++)
-            for (uint32_t b = 0; b < access->bytes; b++)
-                requests = add_byte(requests, count, from, model->l1.line_bytes,
-                                    access->addresses[t] + b, &template);
+        for (uint32_t turn = 0; turn < access->threads; turn++) {
+            const size_t from = *count;
+            for (uint32_t t = 0; t < access->threads; t++)
+                for (uint32_t b = 0; oracle_turn(access, t) == turn && b < access->bytes; b++)
+                    requests = add_byte(requests, count, from, model->l1.line_bytes,
+                                        access->addresses[t] + b, &template);
+        }
     }
     return requests;
 }

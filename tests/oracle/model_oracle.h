@@ -71,6 +71,9 @@ struct placed_access {
 struct placed_access *oracle_order(const struct oracle_model *model, uint64_t blocks,
                                    uint64_t warps, const struct oracle_access *accesses,
                                    size_t count);
+/* Returns the turn of a thread of an access. Threads of an atomic that have the same address take
+ * turns, unless all have it; those of other accesses are all in turn 0. */
+uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread);
 /* Models a launch of `blocks` blocks with `warps` warps each. The accesses may be in any order. */
 void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_t warps,
                       const struct oracle_access *accesses, size_t count,

@@ -1,4 +1,5 @@
-/* The SM and the wave of each block, and the order in which the model processes accesses. */
+/* The SM and the wave of each block, and the order in which the model processes accesses and the
+ * threads of an atomic. */
 #include "model_oracle.h"
 
 #include <stdlib.h>
@@ -56,4 +57,14 @@ struct placed_access *oracle_order(const struct oracle_model *model, uint64_t bl
                                           wave_of[accesses[i].block]};
     qsort(order, count, sizeof *order, compare);
     return order;
+}
+
+uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread)
+{
+    uint32_t turn = 0, same = 0;
+    for (uint32_t t = 0; t < access->threads; t++) {
+        turn += t < thread && access->addresses[t] == access->addresses[thread];
+        same += access->addresses[t] == access->addresses[0];
+    }
+    return access->kind == FTH_TRACE_ATOMIC && same < access->threads ? turn : 0;
 }

@@ -1,6 +1,6 @@
 /* Coalescing: converts each access of a warp into the requests that a cache receives. There is one
- * request per line that the access touches. It lists the sectors that the lanes need and the byte
- * ranges ("runs") within the line.
+ * request per line that the access touches; of an atomic, one per line and turn. It lists the
+ * sectors that the lanes need and the byte ranges ("runs") within the line.
  *
  * The lanes of most accesses follow a simple pattern, which the trace stores as a first address and
  * the steps from lane to lane. Three fast paths use that form directly; only the remaining accesses
@@ -141,21 +141,14 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
     return address > UINT64_MAX - bytes ? UINT64_MAX : address + bytes;
 }
 
-/* The general case: expands the addresses of the lanes, sorts them if needed, and adds each maximal
- * range of contiguous bytes. */
-static void add_lanes(struct fth_line_requests *requests, const struct fth_shape *shape,
-                      const struct fth_compact_access *access, uint64_t bytes,
-                      const struct fth_line_request *template)
+/* Adds each maximal range of contiguous bytes of lanes with ascending addresses. */
+static void add_sorted(struct fth_line_requests *requests, const struct fth_shape *shape,
+                       const uint64_t *addresses, uint32_t count, uint64_t bytes,
+                       const struct fth_line_request *template)
 {
     const size_t from = requests->count;
-    uint64_t addresses[32], unsorted = 0;
-    fth_trace_expand(access, addresses);
-    for (uint32_t i = 1; i < access->threads; i++)
-        unsorted |= addresses[i] < addresses[i - 1];
-    if (unsorted)
-        sort_addresses(addresses, access->threads);
     uint64_t start = addresses[0], end = end_of(start, bytes);
-    for (uint32_t i = 1; i < access->threads; i++) {
+    for (uint32_t i = 1; i < count; i++) {
         if (addresses[i] <= end) {
             end = end_of(addresses[i], bytes);
             continue;
@@ -165,6 +158,48 @@ static void add_lanes(struct fth_line_requests *requests, const struct fth_shape
         end = end_of(start, bytes);
     }
     fth_line_requests_add(requests, from, shape, start, end - start, template);
+}
+
+/* The general case: expands the addresses of the lanes and sorts them if needed. */
+static void add_lanes(struct fth_line_requests *requests, const struct fth_shape *shape,
+                      const struct fth_compact_access *access, uint64_t bytes,
+                      const struct fth_line_request *template)
+{
+    uint64_t addresses[32], unsorted = 0;
+    fth_trace_expand(access, addresses);
+    for (uint32_t i = 1; i < access->threads; i++)
+        unsorted |= addresses[i] < addresses[i - 1];
+    if (unsorted)
+        sort_addresses(addresses, access->threads);
+    add_sorted(requests, shape, addresses, access->threads, bytes, template);
+}
+
+/* Adds an atomic. Its lanes with the same address follow one after the other: the k-th lane of each
+ * address takes part in turn k, and each turn has requests of its own
+ * (docs/results/counting-rules.md). An atomic whose lanes all have one address does not come here.
+ * Usually the address is the same in the source, and NVIDIA's assembler lets one lane add for all
+ * lanes. */
+static void add_turns(struct fth_line_requests *requests, const struct fth_shape *shape,
+                      const struct fth_compact_access *access, uint64_t bytes,
+                      const struct fth_line_request *template)
+{
+    uint64_t addresses[32];
+    uint32_t left = access->threads;
+    fth_trace_expand(access, addresses);
+    sort_addresses(addresses, left);
+    while (left) {
+        uint64_t turn[32], rest[32];
+        uint32_t turn_count = 0, rest_count = 0;
+        for (uint32_t i = 0; i < left; i++) {
+            if (turn_count && addresses[i] == turn[turn_count - 1])
+                rest[rest_count++] = addresses[i];
+            else
+                turn[turn_count++] = addresses[i];
+        }
+        add_sorted(requests, shape, turn, turn_count, bytes, template);
+        memcpy(addresses, rest, rest_count * sizeof *rest);
+        left = rest_count;
+    }
 }
 
 /* Fast path for lanes whose addresses ascend and are contiguous except for a few gaps: adds one
@@ -269,9 +304,11 @@ void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *sh
     const uint64_t bytes = instruction->bytes;
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
     const uint64_t last = access->first + (access->threads - 1) * step;
+    if (instruction->kind == FTH_TRACE_ATOMIC && !access->affine)
+        add_turns(requests, shape, access, bytes, &template);
     /* The most common cases: contiguous lanes, or all lanes at the same address. Both are one
      * range. */
-    if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
+    else if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
         fth_line_requests_add(requests, requests->count, shape, access->first,
                               end_of(last, bytes) - access->first, &template);
     else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 &&

@@ -9,6 +9,7 @@
  *   shl, mul.lo + add      IMAD, LEA
  *   mul.wide + add.s64     IMAD.WIDE; in any blocks, because an assembler computes the product
  *                          again rather than keeping it
+ *   cvt.s64.s32 + add.s64  LEA.HI.X.SX32, in any blocks
  *   add + add              IADD3
  *   logic + logic          LOP3
  *   setp + logic on predicates   ISETP, FSETP, which combine their result with a predicate
@@ -35,6 +36,7 @@ enum group {
     PRODUCT,
     WIDE_SUM,
     WIDE_PRODUCT,
+    WIDENING,
     SHIFT,
     WIDE_SHIFT,
     LOGIC,
@@ -66,9 +68,11 @@ static enum group group_of(const struct fth_ptx_inst *inst)
     if (HAS_BASE(inst, "and", "or", "xor", "not"))
         return type == T_PRED ? PREDICATE_LOGIC : bytes <= 4 ? LOGIC : OTHER;
     if (HAS_BASE(inst, "neg", "abs"))
-        return bytes <= 4 && (is_float || HAS_BASE(inst, "neg")) ? SIGN : OTHER;
+        return is_float || (bytes <= 4 && HAS_BASE(inst, "neg")) ? SIGN : OTHER;
     if (is_float)
         return OTHER;
+    if (HAS_BASE(inst, "cvt"))
+        return type == T_S64 && inst->type2 == T_S32 ? WIDENING : OTHER;
     if (HAS_BASE(inst, "add", "sub"))
         return bytes <= 4 ? SUM : WIDE_SUM;
     if (HAS_BASE(inst, "shl"))
@@ -136,6 +140,8 @@ static bool can_merge(enum group first, enum group second, const struct fth_ptx_
     case LOGIC: return second == LOGIC;
     case COMPARE: return second == PREDICATE_LOGIC;
     case SIGN:
+        if (!fth_ptx_type_is_float((enum fth_ptx_type)reader->type))
+            return second == SUM;
         return HAS_BASE(reader, "add", "sub", "mul", "fma", "mad", "min", "max", "setp", "rcp",
                         "sqrt", "rsqrt", "ex2", "lg2", "selp", "div");
     default: return false;
@@ -181,7 +187,7 @@ static bool is_wide_product(const struct cost_scan *scan, int32_t source)
            scan->groups[scan->uses[source].writer] == WIDE_PRODUCT;
 }
 
-/* Merges products of 64 bits with sums. */
+/* Merges products of 64 bits, and numbers that are widened to 64 bits, with sums. */
 static void merge_wide(struct cost_scan *scan)
 {
     for (uint32_t pc = 0; pc < scan->function->code_count; pc++) {
@@ -191,7 +197,7 @@ static void merge_wide(struct cost_scan *scan)
             (is_wide_product(scan, inst->s[0]) || is_wide_product(scan, inst->s[1]))) {
             scan->merged[pc] = true;
             scan->weights[pc].instructions = 1;
-        } else if (group == WIDE_PRODUCT && inst->d[0] >= 0) {
+        } else if ((group == WIDE_PRODUCT || group == WIDENING) && inst->d[0] >= 0) {
             const struct use *use = &scan->uses[inst->d[0]];
             if (use->write_count == 1 && use->read_count && use->wide_count == use->read_count)
                 scan->weights[pc] = (struct fth_ptx_weight){0};
@@ -211,28 +217,75 @@ static bool is_shared_word(const struct fth_ptx_inst *inst)
  * compilers unroll, has fewer. */
 enum { MAX_GAP = 256 };
 
+/* Returns true if the instruction writes the register. */
+static bool writes(const struct fth_ptx_inst *inst, int32_t row)
+{
+    for (size_t i = 0; i < inst->operands->write_count; i++)
+        if (inst->operands->writes[i] == (uint32_t)row)
+            return true;
+    return false;
+}
+
 /* Merges loads of four consecutive words of shared memory, at a multiple of 16 bytes, that are in
- * the same block. */
+ * the same block and have the same register as their address. */
 static void merge_shared(struct cost_scan *scan)
 {
     for (uint32_t pc = 0; pc < scan->function->code_count; pc++) {
-        const struct fth_ptx_inst *inst = &scan->function->code[pc];
-        uint32_t words[4] = {pc, pc, pc, pc}, found = 1;
+        const struct fth_ptx_inst *inst = &scan->function->code[pc], *other = inst;
+        uint32_t words[4] = {0}, count = 0; /* the load of each word */
         if (!is_shared_word(inst) || scan->merged[pc])
             continue;
-        const int64_t first = inst->offset & ~(int64_t)15;
-        for (uint32_t at = pc + 1; at < scan->function->code_count && at - pc < MAX_GAP &&
-                                   scan->blocks[at] == scan->blocks[pc] && found < 4;
+        for (uint32_t at = pc; at - pc < MAX_GAP && at < scan->function->code_count &&
+                               scan->blocks[at] == scan->blocks[pc] && count < 4 &&
+                               (at == pc || !writes(other, inst->s[0]));
              at++) {
-            const struct fth_ptx_inst *other = &scan->function->code[at];
-            if (is_shared_word(other) && !scan->merged[at] && other->s[0] == inst->s[0] &&
-                other->offset >= first && other->offset < first + 16)
-                words[found++] = at;
+            other = &scan->function->code[at];
+            const uint64_t word = (uint64_t)(other->offset - (inst->offset & ~(int64_t)15)) / 4;
+            if (!is_shared_word(other) || scan->merged[at] || other->s[0] != inst->s[0] ||
+                other->offset % 4 || word > 3 || words[word])
+                continue;
+            words[word] = at + 1;
+            count++;
         }
-        for (uint32_t i = 1; found == 4 && i < 4; i++) {
-            scan->merged[words[i]] = true;
-            scan->weights[words[i]].instructions = 0;
+        for (uint32_t i = 0; count == 4 && i < 4; i++) {
+            scan->merged[words[i] - 1] = true;
+            if (words[i] - 1 != pc)
+                scan->weights[words[i] - 1].instructions = 0;
         }
+    }
+}
+
+/* Maximum number of instructions from a division to the end of its loop. Chosen: as MAX_GAP. */
+enum { MAX_LOOP = 1024 };
+
+/* Returns true if the divisor does not change in the loop that the instruction is in, so that an
+ * assembler computes its reciprocal once. */
+static bool has_fixed_divisor(const struct cost_scan *scan, uint32_t pc)
+{
+    const int32_t divisor = scan->function->code[pc].s[1];
+    for (uint32_t at = pc; at - pc < MAX_LOOP && at < scan->function->code_count; at++) {
+        const struct fth_ptx_inst *inst = &scan->function->code[at];
+        if (inst->control == K_BRANCH && inst->target <= pc)
+            return divisor < 0 ||
+                   (scan->uses[divisor].write_count == 1 &&
+                    (scan->uses[divisor].writer < inst->target || scan->uses[divisor].writer > at));
+    }
+    return false;
+}
+
+/* Reduces the weight of divisions of 32-bit integers whose divisor does not change. */
+static void reduce_divisions(struct cost_scan *scan)
+{
+    for (uint32_t pc = 0; pc < scan->function->code_count; pc++) {
+        const struct fth_ptx_inst *inst = &scan->function->code[pc];
+        const bool divides = HAS_BASE(inst, "div"), is_signed = inst->type == T_S32;
+        if ((inst->type != T_U32 && !is_signed) || (!divides && !HAS_BASE(inst, "rem")) ||
+            !has_fixed_divisor(scan, pc))
+            continue;
+        /* Measured as those of cost_table.c, with the same divisor in all instructions. */
+        scan->weights[pc] = divides
+                                ? (struct fth_ptx_weight){is_signed ? 12 : 9, is_signed ? 62 : 59}
+                                : (struct fth_ptx_weight){is_signed ? 10 : 8, is_signed ? 62 : 57};
     }
 }
 
@@ -327,6 +380,7 @@ bool fth_ptx_find_costs(struct fth_ptx_module *module, struct fth_ptx_function *
         }
         fth_ptx_mark_leaders(module, function, scan.leaders);
         find_uses(&scan);
+        reduce_divisions(&scan);
         merge_wide(&scan);
         merge_shared(&scan);
         merge(&scan);

@@ -32,25 +32,31 @@ static const struct row rows[] = {
     {"mov", {1, 9}}, /* reads a special register; the latency is that of %clock */
 
     /* Division and remainder. */
-    {"div.approx*.ftz.f32", {2, 21}},
-    {"div.approx*.f32", {9, 50}},
-    {"div.full*.f32", {7, 45}},
-    {"div.rn*.f32", {9, 60}},
+    {"div.approx*.ftz.f32", {2, 19}},
+    {"div.approx*.f32", {5, 41}},
+    {"div.full*.ftz.f32", {5, 41}},
+    {"div.full*.f32", {8, 45}},
+    {"div.rn*.f32", {8, 44}},
     {"div.r?*.f32", {35, 201}},
-    {"div*.f64", {15, 130}},
-    {"div.?16", {28, 162}},
-    {"rem.?16", {28, 162}},
-    {"div.?64", {80, 364}},
-    {"rem.?64", {80, 330}},
-    {"div.s32", {18, 100}},
-    {"div.u32", {15, 100}},
-    {"rem.s32", {18, 100}},
-    {"rem.u32", {15, 100}},
+    {"div*.f64", {14, 111}},
+    {"div.s16", {28, 159}},
+    {"div.u16", {21, 146}},
+    {"rem.s16", {30, 171}},
+    {"rem.u16", {23, 159}},
+    {"div.s64", {85, 342}},
+    {"div.u64", {69, 316}},
+    {"rem.s64", {79, 339}},
+    {"rem.u64", {65, 313}},
+    {"div.s32", {23, 135}},
+    {"div.u32", {18, 126}},
+    {"rem.s32", {20, 134}},
+    {"rem.u32", {17, 126}},
 
     /* Functions. */
-    {"rcp.approx.ftz.f64", {1, 17}},
+    {"rcp.approx.ftz.f64", {2, 17}},
     {"rcp*.f64", {9, 60}},
-    {"rcp.approx.ftz.f32", {1, 17}},
+    {"rcp.approx.ftz.f32", {1, 19}},
+    {"rcp.approx.f32", {7, 41}},
     {"rcp*.f32", {8, 64}},
     {"sqrt*.f64", {16, 79}},
     {"sqrt.r*.f32", {8, 42}},
@@ -62,11 +68,12 @@ static const struct row rows[] = {
     {"lg2.approx.ftz.f32", {1, 17}},
     {"lg2*", {4, 39}},
     {"ex2*x2", {2, 17}},
+    {"ex2.approx.f32", {4, 39}},
     {"ex2*", {1, 17}},
     {"tanh*x2", {2, 17}},
     {"tanh*", {1, 17}},
-    {"sin*", {2, 23}},
-    {"cos*", {2, 23}},
+    {"sin*", {2, 21}},
+    {"cos*", {2, 21}},
 
     /* Floating-point numbers. */
     {"setp*.f64", {1, 10}},
@@ -94,7 +101,7 @@ static const struct row rows[] = {
     {"mad.hi*.u64", {7, 22}},
     {"min.?64", {4, 12}},
     {"max.?64", {4, 12}},
-    {"abs.s64", {4, 12}},
+    {"abs.s64", {5, 16}},
     {"neg.s64", {2, 6}},
     {"and.b64", {2, 4}},
     {"or.b64", {2, 4}},
@@ -121,7 +128,7 @@ static const struct row rows[] = {
     {"mul.wide*", {1, 5}},
     {"mad.wide*", {1, 5}},
     {"bfe*", {2, 8}},
-    {"bfi*", {2, 8}},
+    {"bfi.b32", {2, 8}},
     {"popc*", {1, 17}},
     {"brev*", {1, 17}},
     {"bfind*", {1, 17}},
@@ -168,7 +175,9 @@ static const struct row rows[] = {
     {"ld.shared*", {1, 23}},
     {"ld.acquire*", {2, 0}},
     {"ldmatrix*", {1, 31}},
-    {"atom.shared*", {1, 80}},
+    {"atom.shared*.add.f32", {7, 91}}, /* one iteration of a loop with CAS */
+    {"atom.shared*.add.?64", {8, 91}},
+    {"atom.shared*", {1, 35}},
     {"ld.param*", {1, 4}},
     {"ld.const*", {1, 23}},
     {"ld.*", {1, 0}},
@@ -181,10 +190,13 @@ static const struct row rows[] = {
     {"red.*", {1, 0}},
 
     /* Matrices. */
-    {"wmma.load*", {8, 31}},
+    {"wmma.load*.shared*", {2, 31}},
+    {"wmma.load.a*.row*", {4, 0}},
+    {"wmma.load.b*.col*", {4, 0}},
+    {"wmma.load.c*", {4, 0}},
+    {"wmma.load*", {6, 0}},
     {"wmma.store*", {4, 0}},
     {"wmma.mma*", {3, 24}},
-    {"mma*.f64", {2, 26}},
     {"mma*", {1, 24}},
 
     {"*", {1, 4}},
@@ -214,8 +226,10 @@ struct fth_ptx_weight fth_ptx_weigh(const struct fth_ptx_inst *inst)
         (fth_ptx_is_opcode(inst, "mul") || fth_ptx_is_opcode(inst, "div") ||
          fth_ptx_is_opcode(inst, "neg")))
         return (struct fth_ptx_weight){0};
-    for (size_t i = 0; i < FTH_COUNT(rows); i++)
-        if (matches(rows[i].pattern, inst->opcode))
-            return rows[i].weight;
-    return (struct fth_ptx_weight){1, 4};
+    size_t i = 0;
+    /* The comparison of the first characters excludes most rows. The last row fits all. */
+    while ((rows[i].pattern[0] != inst->opcode[0] && rows[i].pattern[0] != '*') ||
+           !matches(rows[i].pattern, inst->opcode))
+        i++;
+    return rows[i].weight;
 }

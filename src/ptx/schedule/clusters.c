@@ -281,14 +281,30 @@ static bool cluster_init(struct fth_ptx_cluster *cluster, struct fth_ptx_worker 
     return ok;
 }
 
-/* Ends a cluster: executes the copies that outlive its threads, prints and counts. */
-static void cluster_fini(struct fth_ptx_cluster *cluster, uint64_t index)
+/* Ends the warps of a cluster: executes the copies that outlive them, and notifies the observer. */
+static void end_warps(struct fth_ptx_cluster *cluster)
 {
     struct fth_ptx_run *run = cluster->worker->run;
+    const struct fth_ptx_observer *observer = run->observer;
     if (cluster->hazards && !stopped(run))
         fth_hazards_end(cluster->hazards);
     while (!stopped(run) && fth_ptx_copies_run(cluster))
         continue;
+    for (uint32_t rank = 0; observer && observer->ended && rank < cluster->count; rank++) {
+        const struct fth_ptx_block *block = &cluster->blocks[rank];
+        for (uint32_t w = 0; w < block->warp_count && !stopped(run); w++) {
+            const struct fth_ptx_cost cost = block->warps[w].cost;
+            if (!observer->ended(observer->user, &block->warps[w].issue.who, cost.instructions,
+                                 cost.cycles))
+                fth_ptx_run_stop(run);
+        }
+    }
+}
+
+/* Ends a cluster, of which end_warps() has been called: prints and counts. */
+static void cluster_fini(struct fth_ptx_cluster *cluster, uint64_t index)
+{
+    struct fth_ptx_run *run = cluster->worker->run;
     fth_ptx_copies_free(cluster);
     fth_hazards_destroy(cluster->hazards);
     fth_ptx_print_cluster(cluster, index);
@@ -319,6 +335,7 @@ static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
     else
         while (ok && !stopped(run) && run_cluster_round(run, &cluster, &idle))
             continue;
+    end_warps(&cluster);
     cluster_fini(&cluster, index);
 }
 
@@ -339,6 +356,8 @@ void fth_ptx_run_all_clusters(struct fth_ptx_run *run)
         for (uint64_t i = 0; i < count && !stopped(run); i++)
             left = run_cluster_round(run, &clusters[i], &idle[i]) || left;
     }
+    for (uint64_t i = 0; i < made; i++)
+        end_warps(&clusters[i]);
     for (uint64_t i = 0; i < made; i++)
         cluster_fini(&clusters[i], i);
     free(clusters);

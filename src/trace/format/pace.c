@@ -107,8 +107,8 @@ const struct fth_pace_step *fth_pace_find(const struct fth_pace *pace, uint32_t 
 
 /* ---- encoding ---- */
 
-/* Numbers that can be UINT32_MAX (FTH_PACE_START, an unknown wait) are stored plus one, and this
- * one as 0. */
+/* Numbers that can be UINT32_MAX (FTH_PACE_START, FTH_PACE_END, an unknown wait) are stored plus
+ * one, and this one as 0. */
 static void put_number(uint32_t number, struct fth_buffer *out)
 {
     fth_put_varint(number == UINT32_MAX ? 0 : (uint64_t)number + 1, out);
@@ -125,6 +125,16 @@ struct file_step {
     uint32_t wait;             /* of the instruction `to` */
 };
 
+/* Returns the number of an instruction in the file. FTH_PACE_START and FTH_PACE_END, which are the
+ * same number, remain. Sets *missing if it is not in the file. */
+static uint32_t file_number(const uint32_t *ids, uint32_t instruction, bool *missing)
+{
+    if (instruction == UINT32_MAX)
+        return UINT32_MAX;
+    *missing = *missing || ids[instruction] == UINT32_MAX;
+    return ids[instruction];
+}
+
 /* Copies the steps whose instructions are in the file. Returns their number. */
 static size_t number_steps(const struct fth_pace *pace, const uint32_t *ids,
                            const struct fth_trace_instruction *instructions,
@@ -133,13 +143,13 @@ static size_t number_steps(const struct fth_pace *pace, const uint32_t *ids,
     size_t count = 0;
     for (size_t i = 0; i < pace->count; i++) {
         const struct fth_pace_step *step = &pace->steps[i];
-        const bool starts = step->from == FTH_PACE_START;
-        if (ids[step->to] == UINT32_MAX || (!starts && ids[step->from] == UINT32_MAX))
-            continue;
-        steps[count] = (struct file_step){.step = *step, .wait = instructions[step->to].wait};
-        steps[count].step.to = ids[step->to];
-        steps[count].step.from = starts ? FTH_PACE_START : ids[step->from];
-        count++;
+        struct file_step *copy = &steps[count];
+        bool missing = false;
+        copy->step = *step;
+        copy->step.from = file_number(ids, step->from, &missing);
+        copy->step.to = file_number(ids, step->to, &missing);
+        copy->wait = step->to == FTH_PACE_END ? UINT32_MAX : instructions[step->to].wait;
+        count += !missing;
     }
     return count;
 }
@@ -156,7 +166,7 @@ bool fth_put_pace(const struct fth_pace *pace, size_t launch, const uint32_t *id
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && steps[end].step.to == steps[i].step.to;)
             end++;
-        fth_put_varint(steps[i].step.to, out);
+        put_number(steps[i].step.to, out);
         put_number(steps[i].wait, out);
         fth_put_varint(end - i, out);
         for (size_t k = i; k < end; k++) {
@@ -200,11 +210,12 @@ static bool get_steps(struct fth_bytes *bytes, struct fth_trace_instruction *ins
                       size_t instruction_count, struct fth_pace *pace)
 {
     while (bytes->at < bytes->end) {
-        const uint32_t to = fth_get_varint32(bytes), wait = get_number(bytes);
+        const uint32_t to = get_number(bytes), wait = get_number(bytes);
         const uint64_t count = fth_get_varint(bytes);
-        if (bytes->failed || to >= instruction_count || count == 0)
+        if (bytes->failed || (to != FTH_PACE_END && to >= instruction_count) || count == 0)
             return false;
-        instructions[to].wait = wait;
+        if (to != FTH_PACE_END)
+            instructions[to].wait = wait;
         for (uint64_t i = 0; i < count; i++)
             if (!get_step(bytes, to, instruction_count, pace))
                 return false;

@@ -29,3 +29,7 @@ fathom topo --device sim:gtx980 --only l1 --json -o '%g.json' && ls ./*gtx980*
 cp -r "$FATHOM_ROOT"/examples/workloads/atax.json "$FATHOM_ROOT"/examples/workloads/ptx .
 echo '{"schema": "fathom-exploration/1", "studies": [{"name": "a", "traces": ["atax.json columns"], "vary": {"l1.size_bytes": ["4K", "8K"]}}]}' >one.json
 fathom explore --file one.json --set N=64 --set gpu.sms=2 --threads 1
+# Points with and without time. A point has the same time as a run of the model.
+fathom explore "$launch" --gpu h200 --set N=64 --vary gpu.timing=auto,off --threads 1
+fathom explore "$launch" --gpu h200 --set N=64 --vary l1.size_bytes=8K --threads 2 --format csv -q | cut -d, -f4,5,16,17
+fathom model "$launch" --gpu h200 --set N=64 --set l1.size_bytes=8K --format csv -q | cut -d, -f1,19

@@ -25,7 +25,14 @@ fathom model "$w/gramschm.json" --set N=2 --json 2>/dev/null | sed -n '/"launche
 # A trace through a pipe.
 fathom trace "$w/atax.json" --set N=256 -o - | fathom model - --gpu h200 --json 2>/dev/null | cmp - one && echo 'the same'
 fathom model --parameters | grep size_bytes
-# Writes hit the sectors that are already there, also if they write other bytes: 7 of 8.
+# Without time, writes hit the sectors that are already there, also if they write other bytes: 7 of 8.
 printf '%s\n' '# instruction 0 bytes 4 line 1 source 0' '0 0 0 W:0 1 0' '1 0 0 W:0 1 4' '2 0 0 W:0 1 8' '3 0 0 W:0 1 12' \
     '4 0 0 W:0 1 16' '5 0 0 W:0 1 20' '6 0 0 W:0 1 24' '7 0 0 W:0 1 28' |
-    fathom model - --gpu h200 --format csv 2>/dev/null | cut -d, -f10-13
+    fathom model - --gpu h200 --set gpu.timing=off --format csv 2>/dev/null | cut -d, -f10-13
+# With and without time: --l1-off gives the same counts, and --curve has the same reads in another order.
+fathom model a.trace --gpu h200 --l1-off --format csv 2>/dev/null | cut -d, -f1,8,9,14,15
+fathom model a.trace --gpu h200 --l1-off --format csv --set gpu.timing=off | cut -d, -f1,8,9,14,15,19
+fathom model a.trace --gpu h200 --curve 2>/dev/null | tail -n 1
+fathom model a.trace --gpu h200 --set l2.banks=1 --json 2>&1 | grep 'with\|timed\|time_us'
+fathom model a.trace --set gpu.timing=on
+echo $?

@@ -115,22 +115,34 @@ static void the_model_needs_every_allocation(void **state)
     fail_from(0, false);
 }
 
-/* Models that run together: the same L1, other numbers of ways, which an LRU stack simulates, and
- * an L1 of its own. */
+/* Models that run together: the same L1, other numbers of ways, which an LRU stack simulates, an L1
+ * of its own, and one with time. */
 static void models_that_run_together_need_every_allocation(void **state)
 {
     (void)state;
     static const char *const sets[][2] = {{"l2.size_bytes", "32K"},
                                           {"l1.size_bytes", "1024"},
                                           {"l1.size_bytes", "2048"},
-                                          {"l1.policy", "fifo"}};
+                                          {"l1.policy", "fifo"},
+                                          {"gpu.timing", "on"}};
     enum { COUNT = sizeof sets / sizeof *sets };
     struct fth_model_member members[COUNT] = {{0}};
     struct fth_model_params *params[COUNT] = {NULL};
     fail_from(0, false);
-    static const char *const base[][2] = {{"gpu.sms", "2"},     {"l1.size_bytes", "4096"},
-                                          {"l1.sets", "4"},     {"l1.sector_bytes", "0"},
-                                          {"l1.bypass", "won"}, {"l2.size_bytes", "64K"}};
+    static const char *const base[][2] = {{"gpu.sms", "2"},
+                                          {"l1.size_bytes", "4096"},
+                                          {"l1.sets", "4"},
+                                          {"l1.sector_bytes", "0"},
+                                          {"l1.bypass", "won"},
+                                          {"l2.size_bytes", "64K"},
+                                          {"l2.sector_bytes", "0"},
+                                          {"gpu.clock_hz", "1e9"},
+                                          {"l1.latency_cycles", "10"},
+                                          {"l2.latency_cycles", "20"},
+                                          {"memory.latency_cycles", "100"},
+                                          {"l2.bytes_per_s", "1e12"},
+                                          {"memory.bytes_per_s", "1e12"},
+                                          {"gpu.timing", "off"}};
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(fth_model_params_create(NULL, &params[i], NULL), FTH_OK);
         for (size_t k = 0; k < FTH_COUNT(base); k++)
@@ -153,6 +165,7 @@ static void models_that_run_together_need_every_allocation(void **state)
         assert_true(failed || members[1].l1 == FTH_L1_STACK);
         for (size_t i = 0; i < COUNT; i++) {
             assert_int_equal(members[i].result != NULL, !failed);
+            assert_true(failed || members[i].result->timed == (i == COUNT - 1));
             fth_model_result_destroy(members[i].result);
         }
         if (failed)

@@ -131,6 +131,29 @@ static void curves_are_summed_over_the_sms(void **state)
     end_run(&run);
 }
 
+/* Lanes of an atomic that have the same address take turns. The turns are: lanes 0, 3, 4 and 5 with
+ * two lines and three sectors, lane 1, and lane 2. If all lanes have one address, one lane adds for
+ * all. Lanes of a read do not take turns. */
+static void atomics_on_one_address_take_turns(void **state)
+{
+    (void)state;
+    struct run run = run_model("# kernel k\n# grid 1 1 1\n# block 32 1 1\n"
+                               "0 0 0 A 0\n0 0 1 A 0\n0 0 2 A 0\n0 0 3 A 4\n0 0 4 A 32\n"
+                               "0 0 5 A 128\n1 0 0 A 0\n1 0 1 A 0\n"
+                               "2 0 0 R 0\n2 0 1 R 0\n2 0 2 R 4\n2 0 3 R 32\n",
+                               one_sm, NULL);
+    const struct fth_model_row *row = fth_model_row(run.result, 0);
+    assert_int_equal(row->warps[FTH_TRACE_ATOMIC], 2);
+    assert_int_equal(row->l1.requests[FTH_TRACE_ATOMIC], 4 + 1);
+    assert_int_equal(row->l1.sectors[FTH_TRACE_ATOMIC], 5 + 1);
+    assert_int_equal(row->l2.requests[FTH_TRACE_ATOMIC], 4 + 1);
+    assert_int_equal(row->l2.sectors[FTH_TRACE_ATOMIC], 5 + 1);
+    assert_int_equal(row->l1.requests[FTH_TRACE_READ], 1);
+    assert_int_equal(row->l1.sectors[FTH_TRACE_READ], 2);
+    assert_int_equal(row->dram_reads, 4);
+    end_run(&run);
+}
+
 static void ratios_count_reads_or_everything(void **state)
 {
     (void)state;
@@ -277,6 +300,7 @@ int main(void)
         cmocka_unit_test(all_dimensions_of_a_grid_have_blocks),
         cmocka_unit_test(curves_have_exact_stack_distances),
         cmocka_unit_test(curves_are_summed_over_the_sms),
+        cmocka_unit_test(atomics_on_one_address_take_turns),
         cmocka_unit_test(ratios_count_reads_or_everything),
         cmocka_unit_test(access_times_are_averages_over_the_levels),
         cmocka_unit_test(a_kernel_can_be_chosen),

@@ -65,6 +65,9 @@ static const struct {
      "@%p1 bra NEXT;",
      3},
     {"mul.wide.s32 %rd1, %r1, 4; add.s64 %rd2, %rd3, %rd1; st.global.u64 [%rd2], %rd1;", 3},
+    /* LEA.HI.X.SX32 */
+    {"cvt.s64.s32 %rd1, %r1; add.s64 %rd2, %rd3, %rd1; add.s64 %rd4, %rd5, %rd1;", 4},
+    {"cvt.s64.s32 %rd1, %r1; add.s64 %rd2, %rd3, %rd1; st.global.u64 [%rd2], %rd1;", 4},
     /* LEA and LEA.HI.X */
     {"shl.b64 %rd1, %rd2, 2; add.s64 %rd3, %rd1, %rd4; ld.global.u32 %r1, [%rd3];", 3},
     /* IADD3 adds three numbers */
@@ -79,6 +82,8 @@ static const struct {
     /* signs of operands */
     {"neg.f32 %f1, %f2; add.rn.f32 %f3, %f1, %f4;", 1},
     {"neg.f32 %f1, %f2; st.global.f32 [%rd1], %f1;", 2},
+    {"neg.s32 %r1, %r2; add.s32 %r3, %r1, %r4; mov.b32 %r5, %r3;", 1},
+    {"neg.s32 %r1, %r2; mad.lo.s32 %r3, %r1, %r4, %r5;", 2},
     /* a constant offset of an address */
     {"add.s64 %rd1, %rd2, 512; ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1+4], %r1;", 2},
     {"add.s64 %rd1, %rd2, 512; ld.global.u32 %r1, [%rd1]; st.global.u64 [%rd3], %rd1;", 4},
@@ -93,10 +98,20 @@ static const struct {
     {"ld.shared.f32 %f1, [%r1+4]; ld.shared.f32 %f2, [%r1+8]; ld.shared.f32 %f3, [%r1+12];"
      "ld.shared.f32 %f4, [%r1+16];",
      4},
+    {"ld.shared.f32 %f1, [%r1]; ld.shared.f32 %f2, [%r1]; ld.shared.f32 %f3, [%r1];"
+     "ld.shared.f32 %f4, [%r1];",
+     4},
+    {"ld.shared.f32 %f1, [%r1]; ld.shared.f32 %f2, [%r1+4]; add.s32 %r1, %r1, %r2;"
+     "ld.shared.f32 %f3, [%r1+8]; ld.shared.f32 %f4, [%r1+12];",
+     5},
     {"ld.shared.f32 %f1, [%r1]; ld.shared.f32 %f2, [%r1+4]; bar.sync 0;"
      "ld.shared.f32 %f3, [%r1+8]; ld.shared.f32 %f4, [%r1+12];",
      5},
     {"ld.shared.f64 %d1, [%r1]; ld.shared.f64 %d2, [%r1+8];", 2},
+    /* a divisor that does not change in a loop, one that does, and a division outside of a loop */
+    {"mov.u32 %r5, %tid.x; NEXT: div.u32 %r1, %r1, %r5; rem.s32 %r2, %r2, 10; @%p1 bra NEXT;", 21},
+    {"NEXT: add.s32 %r5, %r5, 1; div.u32 %r1, %r1, %r5; @%p1 bra NEXT;", 20},
+    {"div.u32 %r1, %r1, %r5;", 18},
     /* A product that the engine fuses with a sum has no effect. */
     {"mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5; st.global.f32 [%rd1], %f4;", 2},
 };

@@ -114,6 +114,8 @@ static void fill(struct fth_pace *pace, uint64_t factor)
         (struct fth_pace_step){FTH_PACE_START, 2, 7, 21, UINT64_MAX, 0, 2};
     *fth_pace_step(pace, 0, 0) = (struct fth_pace_step){0, 0, 1, 5, 0, 0, 0};
     *fth_pace_step(pace, 1, 0) = (struct fth_pace_step){1, 0, 6, 30, 1, 2, 3};
+    *fth_pace_step(pace, 0, FTH_PACE_END) =
+        (struct fth_pace_step){0, FTH_PACE_END, 7, 9, 10, 11, 12};
     *fth_pace_step(pace, 3, 0) = (struct fth_pace_step){3, 0, 1, 1, 1, 1, 1};
     *fth_pace_step(pace, 0, 3) = (struct fth_pace_step){0, 3, 1, 1, 1, 1, 1};
 }
@@ -122,12 +124,13 @@ static void fill(struct fth_pace *pace, uint64_t factor)
 static void check_pace(const struct fth_pace *pace, uint64_t factor)
 {
     assert_non_null(pace);
-    assert_int_equal(pace->count, 4);
+    assert_int_equal(pace->count, 5);
     /* In the file, the instructions have the numbers 0 to 2 in the reverse order. */
     const struct fth_pace_step expected[] = {{FTH_PACE_START, 0, 7, 21, UINT64_MAX, 0, 2},
                                              {0, 1, 7, 70 * factor, 8, 1, 0},
                                              {1, 2, 6, 30, 1, 2, 3},
-                                             {2, 2, 1, 5, 0, 0, 0}};
+                                             {2, 2, 1, 5, 0, 0, 0},
+                                             {2, FTH_PACE_END, 7, 9, 10, 11, 12}};
     assert_memory_equal(pace->steps, expected, sizeof expected);
     for (size_t i = 0; i < FTH_COUNT(expected); i++)
         assert_ptr_equal(fth_pace_find(pace, expected[i].from, expected[i].to), &pace->steps[i]);
@@ -209,36 +212,39 @@ static const struct {
     {                                                                                              \
         BYTES, sizeof(BYTES) - 1, VALID                                                            \
     }
-    /* launch; to, wait + 1, steps; from + 1, count, instructions, cycles, barriers, shared */
-    PART(true, "\1\0\5\1\0\1\2\3\4\5"),
+    /* launch; to + 1, wait + 1, steps; from + 1, count, instructions, cycles, barriers, shared */
+    PART(true, "\1\1\5\1\0\1\2\3\4\5"),
     PART(true, "\0"),
-    PART(true, "\1\0\5\2\1\1\2\3\4\5\0\1\2\3\4\5\2\0\1\0\1\2\3\4\5"),
+    PART(true, "\1\1\5\2\1\1\2\3\4\5\0\1\2\3\4\5\3\0\1\0\1\2\3\4\5"),
+    /* to the end of the warp */
+    PART(true, "\1\1\5\1\0\1\2\3\4\5\0\0\2\1\1\2\3\4\5\0\1\2\3\4\5"),
+    PART(false, "\1\0\0\1\0\1\2\3\4\5\1\5\1\0\1\2\3\4\5"),
     /* no launch; a launch that does not exist */
     PART(false, ""),
-    PART(false, "\2\0\5\1\0\1\2\3\4\5"),
-    PART(false, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\0\5\1\0\1\2\3\4\5"),
+    PART(false, "\2\1\5\1\0\1\2\3\4\5"),
+    PART(false, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\5\1\0\1\2\3\4\5"),
     /* instructions that do not exist */
-    PART(false, "\1\3\5\1\0\1\2\3\4\5"),
-    PART(false, "\1\0\5\1\4\1\2\3\4\5"),
+    PART(false, "\1\4\5\1\0\1\2\3\4\5"),
+    PART(false, "\1\1\5\1\4\1\2\3\4\5"),
     PART(false, "\1\xff\xff\xff\xff\xf\5\1\0\1\2\3\4\5"),
-    PART(false, "\1\0\5\1\xff\xff\xff\xff\xf\1\2\3\4\5"),
+    PART(false, "\1\1\5\1\xff\xff\xff\xff\xf\1\2\3\4\5"),
     /* numbers of more than 32 bits */
     PART(false, "\1\x80\x80\x80\x80\x10\5\1\0\1\2\3\4\5"),
-    PART(false, "\1\0\x80\x80\x80\x80\x10\1\0\1\2\3\4\5"),
-    PART(false, "\1\0\5\1\x80\x80\x80\x80\x10\1\2\3\4\5"),
+    PART(false, "\1\1\x80\x80\x80\x80\x10\1\0\1\2\3\4\5"),
+    PART(false, "\1\1\5\1\x80\x80\x80\x80\x10\1\2\3\4\5"),
     /* no steps; more steps than there are; a step that is not complete */
-    PART(false, "\1\0\5\0"),
-    PART(false, "\1\0\5\2\0\1\2\3\4\5"),
-    PART(false, "\1\0\5\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\0\1\2\3\4\5"),
-    PART(false, "\1\0\5\1\0\1\2\3\4"),
-    PART(false, "\1\0\5"),
+    PART(false, "\1\1\5\0"),
+    PART(false, "\1\1\5\2\0\1\2\3\4\5"),
+    PART(false, "\1\1\5\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\0\1\2\3\4\5"),
+    PART(false, "\1\1\5\1\0\1\2\3\4"),
+    PART(false, "\1\1\5"),
     /* a step that never happens */
-    PART(false, "\1\0\5\1\0\0\2\3\4\5"),
+    PART(false, "\1\1\5\1\0\0\2\3\4\5"),
     /* steps twice, and in another order */
-    PART(false, "\1\0\5\2\1\1\2\3\4\5\1\1\2\3\4\5"),
-    PART(false, "\1\0\5\2\0\1\2\3\4\5\1\1\2\3\4\5"),
-    PART(false, "\1\0\5\1\0\1\2\3\4\5\0\5\1\0\1\2\3\4\5"),
-    PART(false, "\1\1\5\1\0\1\2\3\4\5\0\5\1\0\1\2\3\4\5"),
+    PART(false, "\1\1\5\2\1\1\2\3\4\5\1\1\2\3\4\5"),
+    PART(false, "\1\1\5\2\0\1\2\3\4\5\1\1\2\3\4\5"),
+    PART(false, "\1\1\5\1\0\1\2\3\4\5\1\5\1\0\1\2\3\4\5"),
+    PART(false, "\1\2\5\1\0\1\2\3\4\5\1\5\1\0\1\2\3\4\5"),
 #undef PART
 };
 
@@ -281,8 +287,17 @@ static const char kernel[] =
     "add.s32 %r3, %r3, 1; setp.lt.s32 %p2, %r3, 3; @%p2 bra NEXT;\n"
     "DONE:\nret;\n}\n";
 
-/* Records a launch of three blocks with two warps each. Returns the trace. */
-static struct fth_trace *record(unsigned threads)
+/* The warps wait at the barrier of their cluster. */
+static const char cluster_kernel[] =
+    ".version 8.4\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .u64 in) .reqnctapercluster 3, 1, 1\n{\n"
+    ".reg .b64 %rd1; .reg .f32 %f1;\n"
+    "ld.param.u64 %rd1, [in]; ld.global.f32 %f1, [%rd1];\n"
+    "barrier.cluster.arrive; barrier.cluster.wait; barrier.cluster.arrive; barrier.cluster.wait;\n"
+    "st.global.f32 [%rd1], %f1; ret;\n}\n";
+
+/* Records two launches of three blocks with two warps each. Returns the trace. */
+static struct fth_trace *record(const char *text, unsigned threads)
 {
     struct fth_ptx_module *module = NULL;
     struct fth_ptx_machine *machine = NULL;
@@ -293,7 +308,7 @@ static struct fth_trace *record(unsigned threads)
     uint64_t buffer;
     int fd;
     const uint32_t grid[3] = {3, 1, 1}, block[3] = {64, 1, 1};
-    assert_int_equal(fth_ptx_read_text("t", kernel, sizeof kernel - 1, &module, &error), FTH_OK);
+    assert_int_equal(fth_ptx_read_text("t", text, strlen(text), &module, &error), FTH_OK);
     assert_int_equal(fth_ptx_machine_create(module, &machine, &error), FTH_OK);
     assert_int_equal(fth_ptx_alloc(machine, 256, &buffer, &error), FTH_OK);
     assert_int_equal(fth_temporary_open(&fd, &error), FTH_OK);
@@ -327,11 +342,11 @@ static void the_recorder_adds_up_steps(void **state)
 {
     (void)state;
     for (unsigned threads = 1; threads <= 2; threads++) {
-        struct fth_trace *trace = record(threads);
+        struct fth_trace *trace = record(kernel, threads);
         for (size_t launch = 0; launch < 2; launch++) {
             const struct fth_pace *pace = fth_trace_pace(trace, launch);
             assert_non_null(pace);
-            assert_int_equal(pace->count, 3);
+            assert_int_equal(pace->count, 5);
             /* two at the start of a kernel, ld.param, two special registers, setp, bra, IMAD.WIDE,
              * and the load */
             const struct fth_pace_step *start = fth_pace_find(pace, FTH_PACE_START, 0);
@@ -354,12 +369,36 @@ static void the_recorder_adds_up_steps(void **state)
             assert_int_equal(back->count, 4);
             assert_int_equal(back->instructions, 4 * 4);
             assert_int_equal(back->barriers, 0);
+            /* add, setp, bra, ret */
+            const struct fth_pace_step *end = fth_pace_find(pace, 1, FTH_PACE_END);
+            assert_non_null(end);
+            assert_int_equal(end->count, 2);
+            assert_int_equal(end->instructions, 2 * 4);
+            /* the warps of the other blocks, which have no access: two at the start, ld.param,
+             * two special registers, setp, bra, ret */
+            const struct fth_pace_step *none = fth_pace_find(pace, FTH_PACE_START, FTH_PACE_END);
+            assert_non_null(none);
+            assert_int_equal(none->count, 4);
+            assert_int_equal(none->instructions, 4 * 8);
         }
         assert_int_equal(fth_trace_instruction_count(trace), 2);
         assert_int_equal(fth_trace_instruction_at(trace, 0)->wait, 1);
         assert_int_equal(fth_trace_instruction_at(trace, 1)->wait, UINT32_MAX);
         fth_trace_close(trace);
     }
+}
+
+static void the_recorder_counts_barriers_of_clusters(void **state)
+{
+    (void)state;
+    struct fth_trace *trace = record(cluster_kernel, 1);
+    const struct fth_pace *pace = fth_trace_pace(trace, 0);
+    assert_non_null(pace);
+    const struct fth_pace_step *step = fth_pace_find(pace, 0, 1);
+    assert_non_null(step);
+    assert_int_equal(step->count, 6);
+    assert_int_equal(step->barriers, 6 * 2);
+    fth_trace_close(trace);
 }
 
 int main(void)
@@ -371,6 +410,7 @@ int main(void)
         cmocka_unit_test(truncated_files_keep_complete_paces),
         cmocka_unit_test(refuses_hostile_content),
         cmocka_unit_test(the_recorder_adds_up_steps),
+        cmocka_unit_test(the_recorder_counts_barriers_of_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,82 @@
+/* Prints the machine instructions that src/ptx/cost/ estimates.
+ *
+ * usage: costs FILE.ptx    for each kernel of the file, if it is executed without branches: the
+ *                          name of the kernel and the number
+ *        costs FILE.json   for each launch of the launch file: the number that all warps execute */
+#include "ptx/engine.h"
+#include "trace/launch/launch.h"
+#include "trace/trace.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static enum fth_status print_kernels(const char *path, struct fth_error *error)
+{
+    struct fth_buffer text = {0};
+    struct fth_ptx_module *module = NULL;
+    enum fth_status status = fth_file_read(path, FTH_PTX_LIMIT, &text, error);
+    if (status == FTH_OK)
+        status = fth_ptx_read_text(path, (const char *)text.data, text.size, &module, error);
+    for (size_t i = 0; status == FTH_OK && i < module->function_count; i++) {
+        const struct fth_ptx_function *function = &module->functions[i];
+        printf("%s %llu\n", function->name,
+               (unsigned long long)function->costs[function->code_count].instructions);
+    }
+    fth_ptx_destroy(module);
+    fth_buffer_fini(&text);
+    return status;
+}
+
+static void print_launches(const struct fth_trace *trace)
+{
+    for (size_t i = 0; i < fth_trace_launch_count(trace); i++) {
+        const struct fth_pace *pace = fth_trace_pace(trace, i);
+        uint64_t instructions = 0;
+        for (size_t k = 0; pace && k < pace->count; k++)
+            instructions += pace->steps[k].instructions;
+        printf("%s %llu\n", fth_trace_launch_at(trace, i)->kernel,
+               (unsigned long long)instructions);
+    }
+}
+
+static enum fth_status run_launches(const char *path, struct fth_error *error)
+{
+    const struct fth_run_options options = FTH_RUN_OPTIONS(.threads = 0);
+    struct fth_launch *launch = NULL;
+    struct fth_trace_writer *writer;
+    struct fth_trace *trace = NULL;
+    int fd = -1;
+    enum fth_status status = fth_launch_read(path, NULL, 0, &launch, error);
+    if (status == FTH_OK)
+        status = fth_temporary_open(&fd, error);
+    if (status == FTH_OK)
+        status = fth_trace_writer_attach(fd, "trace", &writer, error);
+    if (status == FTH_OK)
+        status = fth_launch_trace_to(launch, writer, true, &options, NULL, error);
+    if (status == FTH_OK)
+        status = fth_trace_attach(fd, "trace", &trace, error);
+    if (status == FTH_OK)
+        print_launches(trace);
+    fth_trace_close(trace);
+    fth_launch_destroy(launch);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    char message[700];
+    if (argc != 2) {
+        fprintf(stderr, "usage: costs FILE\n");
+        return 2;
+    }
+    const char *end = strrchr(argv[1], '.');
+    const enum fth_status status = end && strcmp(end, ".json") == 0
+                                       ? run_launches(argv[1], &error)
+                                       : print_kernels(argv[1], &error);
+    if (status != FTH_OK)
+        fprintf(stderr, "%s\n", fth_error_text(&error, message, sizeof message));
+    return status == FTH_OK ? 0 : 1;
+}
