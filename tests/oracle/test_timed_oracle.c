@@ -257,12 +257,13 @@ static void random_instructions(struct fth_rng *rng, struct timed_instruction *i
 static void random_addresses(struct fth_rng *rng, uint64_t footprint,
                              struct timed_oracle_access *access)
 {
-    const uint64_t stride = PICK(rng, 0, 4, 4, 8, 40, 256);
+    const uint64_t stride = PICK(rng, 0, 4, 4, 8, 40, 256), same = PICK(rng, 1, 1, 1, 2);
     const uint64_t base = 2048 + below(rng, footprint / 4) * 4;
     const bool scattered = below(rng, 12) == 0;
     access->threads = (uint32_t)PICK(rng, 1, 3, 8, 32, 32);
     for (uint32_t t = 0; t < access->threads; t++)
-        access->addresses[t] = scattered ? 2048 + below(rng, footprint / 4) * 4 : base + t * stride;
+        access->addresses[t] =
+            scattered ? 2048 + below(rng, footprint / 4) * 4 : base + t / same * stride;
 }
 
 /* Whether an access of the launch has this instruction. Others must not be in its pace. */

@@ -592,15 +592,28 @@ static uint64_t perform(struct timed_memory *memory, const struct request *reque
     return now;
 }
 
-/* Finds the first line of an access from the address `from` on, and the bytes that it accesses
- * there. */
+/* Returns the turn of a lane of an access. Lanes of an atomic with the same address take turns,
+ * unless all lanes have this address. */
+static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane)
+{
+    const uint64_t *addresses = issue->access->addresses;
+    uint32_t before = 0, others = 0;
+    for (uint32_t t = 0; t < issue->access->threads; t++) {
+        before += t < lane && addresses[t] == addresses[lane];
+        others += addresses[t] != addresses[lane];
+    }
+    return issue->instruction->kind == FTH_TRACE_ATOMIC && others ? before : 0;
+}
+
+/* Finds the first line of a turn of an access from the address `from` on, and the bytes that it
+ * accesses there. */
 static bool next_request(const struct timed_gpu *gpu, const struct timed_issue *issue,
-                         uint64_t from, struct request *request)
+                         uint32_t turn, uint64_t from, struct request *request)
 {
     *request = (struct request){.issue = issue, .line = UINT64_MAX};
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t t = 0; t < issue->access->threads; t++)
-            for (uint32_t b = 0; b < issue->instruction->bytes; b++) {
+            for (uint32_t b = 0; turn_of(issue, t) == turn && b < issue->instruction->bytes; b++) {
                 const uint64_t address = issue->access->addresses[t] + b;
                 const uint64_t line = address / gpu->line_bytes * gpu->line_bytes;
                 if (pass == 0 && line >= from && line < request->line)
@@ -620,11 +633,14 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
     struct request request;
     if (issue->shared)
         occupy(&l1->free_at, now, issue->shared * CYCLE);
-    uint64_t at = later(now, l1->free_at), from = 0;
+    uint64_t at = later(now, l1->free_at);
     *accepted = *done = at;
-    for (; next_request(memory->gpu, issue, from, &request); at += CYCLE) {
-        *done = later(*done, perform(memory, &request, at));
-        from = request.line + memory->gpu->line_bytes;
+    for (uint32_t turn = 0; turn < issue->access->threads; turn++) {
+        uint64_t from = 0;
+        for (; next_request(memory->gpu, issue, turn, from, &request); at += CYCLE) {
+            *done = later(*done, perform(memory, &request, at));
+            from = request.line + memory->gpu->line_bytes;
+        }
     }
     l1->free_at = at;
 }

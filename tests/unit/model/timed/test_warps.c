@@ -152,7 +152,7 @@ static void stores_are_not_waited_for(void **state)
 }
 
 /* Two warps with 200 instructions each, which take 200 cycles. A warp that does not wait for data
- * may be up to 128 cycles ahead of its scheduler. */
+ * may be up to 64 cycles ahead of its scheduler. */
 static void warps_share_schedulers(void **state)
 {
     (void)state;
@@ -162,10 +162,10 @@ static void warps_share_schedulers(void **state)
                       .instructions = {{0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}},
                       .pace = {{START, 0, 1, 200, 0, 0, 0}},
-                      .cycles = 400 - 128 + 100};
+                      .cycles = 400 - 64 + 100};
     expect_cycles(&row);
-    row.pace[0].instructions = 100; /* 200 - 128 is before the end of its own instructions */
-    row.cycles = 100 + 1 + 100;     /* the L1 processes one line per cycle */
+    row.pace[0].instructions = 60; /* 120 - 64 is before the end of its own instructions */
+    row.cycles = 60 + 1 + 100;     /* the L1 processes one line per cycle */
     expect_cycles(&row);
     row.pace[0].instructions = 200;
     row.sets[3] = "2";
@@ -188,7 +188,7 @@ static void warps_that_wait_have_no_lead(void **state)
         .cycles = 402 + 100};
     expect_cycles(&row);
     row.instructions[0].wait = NEVER;
-    row.cycles = 402 - 128 + 100;
+    row.cycles = 402 - 64 + 100;
     expect_cycles(&row);
 }
 
