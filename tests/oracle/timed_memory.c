@@ -598,11 +598,13 @@ static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane)
 {
     const uint64_t *addresses = issue->access->addresses;
     uint32_t before = 0, others = 0;
+    if (issue->instruction->kind != FTH_TRACE_ATOMIC)
+        return 0;
     for (uint32_t t = 0; t < issue->access->threads; t++) {
         before += t < lane && addresses[t] == addresses[lane];
         others += addresses[t] != addresses[lane];
     }
-    return issue->instruction->kind == FTH_TRACE_ATOMIC && others ? before : 0;
+    return others ? before : 0;
 }
 
 /* Finds the first line of a turn of an access from the address `from` on, and the bytes that it

@@ -14,8 +14,8 @@
 enum { MAX_LOADS = 12 };
 
 /* A scheduler prefers the warp that it has issued last. So a warp that need not wait for data goes
- * on at once, even if the scheduler is behind by up to this number of cycles. Fitted to an H200: the
- * longer it is, the more often two loads of a warp that follow each other directly merge. */
+ * on at once, even if the scheduler is behind by up to this number of cycles. Fitted to an H200:
+ * the longer it is, the more often two loads of a warp that follow each other directly merge. */
 enum { MAX_LEAD_CYCLES = 64 };
 
 struct load {
