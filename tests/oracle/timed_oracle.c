@@ -10,7 +10,7 @@ enum {
     REMEMBERED_LOADS = 12,
     BLOCKS_PER_TURN = 3,
     DEFAULT_GAP = 8,
-    LEAD = 128 * CYCLE
+    LEAD = 64 * CYCLE
 };
 
 enum event_kind { WARP_ISSUES, SLOT_IS_FREE, DISPATCHER };
