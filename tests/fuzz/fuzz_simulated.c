@@ -138,7 +138,7 @@ static void measure(struct fth_device *device)
     fth_request_add(&requests[0], FTH_STEP_TIME_HOPS, FTH_PATH_CA, chain, 1);
     fth_request_add(&requests[1], FTH_STEP_TIME_PASS, FTH_PATH_CONSTANT, chain, 2);
     requests[2] = of_family(FTH_FAMILY_STREAM);
-    requests[2].stream = (struct fth_warp_stream){.kind = FTH_STREAM_READ,
+    requests[2].stream = (struct fth_stream){.kind = FTH_STREAM_READ,
                                              .path = FTH_PATH_CG,
                                              .bytes = 4096,
                                              .sms = 2,

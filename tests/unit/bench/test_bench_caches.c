@@ -364,7 +364,7 @@ static void requests_have_a_canonical_text(void **state)
     struct fth_buffer text = {0};
     struct fth_error error = FTH_NO_ERROR;
     request.family = FTH_FAMILY_STREAM;
-    request.stream = (struct fth_warp_stream){.kind = FTH_STREAM_READ,
+    request.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
                                          .path = FTH_PATH_CG,
                                          .bytes = 65536,
                                          .block_stride_bytes = 4096,

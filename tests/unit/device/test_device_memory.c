@@ -43,7 +43,7 @@ static void make_requests(struct fth_request requests[REQUESTS])
     for (size_t i = 0; i < FTH_COUNT(paths); i++)
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, paths[i], chain, 1);
     requests[4].family = FTH_FAMILY_STREAM;
-    requests[4].stream = (struct fth_warp_stream){.path = FTH_PATH_CG,
+    requests[4].stream = (struct fth_stream){.path = FTH_PATH_CG,
                                              .bytes = 4096,
                                              .shared_by_all = true,
                                              .blocks_per_sm = 1,

@@ -291,7 +291,7 @@ static void other_families_make_the_contents_of_the_l2_unknown(void **state)
     struct fth_request read = fth_request_make(-1);
     read.family = FTH_FAMILY_STREAM;
     read.cold = true;
-    read.stream = (struct fth_warp_stream){.kind = FTH_STREAM_READ,
+    read.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
                                       .path = FTH_PATH_CG,
                                       .bytes = 4096,
                                       .shared_by_all = true,

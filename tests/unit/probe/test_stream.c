@@ -90,7 +90,7 @@ static struct fth_request stream(enum fth_stream_kind kind, enum fth_path path, 
 {
     struct fth_request request = fth_request_make(-1);
     request.family = FTH_FAMILY_STREAM;
-    request.stream = (struct fth_warp_stream){.kind = kind,
+    request.stream = (struct fth_stream){.kind = kind,
                                          .path = path,
                                          .bytes = bytes,
                                          .shared_by_all = shared_by_all,
