@@ -4,6 +4,7 @@
  * Sections, tables and algorithms cited in this folder are those of that paper.
  *
  *   params.c        parameters by name               params_gpu.c    parameters from a description
+ *   params_table.c  table of all parameters
  *   shape.c         cache geometry for a launch      place.c         SM and wave of each block
  *   result.c        result rows and metrics          sharing_keys.c  what several models can share
  *
@@ -45,8 +46,8 @@
 
 enum fth_model_level { FTH_MODEL_L1, FTH_MODEL_L2, FTH_MODEL_LEVELS };
 
-/* Parameters that exist once per level. fth_model_key() gives their index. The table in params.c
- * and docs/model.md describe all parameters. */
+/* Parameters that exist once per level. fth_model_key() gives their index. params_table.c and
+ * docs/model.md describe all parameters. */
 enum fth_model_key {
     FTH_KEY_SIZE,
     FTH_KEY_SETS, /* 0: computed from the size and the ways */

@@ -41,7 +41,7 @@ struct chunk {
     uint64_t open;                   /* blocks that have been opened and not closed */
     uint64_t unopened;               /* blocks that can still be opened */
     struct fth_trace_cursor *cursor; /* NULL: everything has been read */
-    struct fth_stream *streams;      /* [count][warps_per_block] */
+    struct fth_warp_stream *streams; /* [count][warps_per_block] */
 };
 
 struct fth_streams {
@@ -99,7 +99,7 @@ static struct fth_timed_access *allocate(struct fth_streams *streams, size_t byt
     return access;
 }
 
-void fth_streams_drop(struct fth_stream *stream)
+void fth_streams_drop(struct fth_warp_stream *stream)
 {
     struct fth_timed_access *access = stream->first;
     struct fth_slab *slab = access->slab;
@@ -190,7 +190,7 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
                                        requests->run_count * sizeof *requests->runs);
     if (!access)
         return fth_no_memory(error, "model caches", NULL);
-    struct fth_stream *stream =
+    struct fth_warp_stream *stream =
         &chunk->streams[(from->block - chunk->first) * streams->setting.warps_per_block +
                         from->warp];
     access->next = NULL;
@@ -282,7 +282,7 @@ static enum fth_status open_chunk(struct fth_streams *streams, uint64_t first,
 }
 
 enum fth_status fth_streams_open_block(struct fth_streams *streams, uint64_t block,
-                                       struct fth_stream **warps, struct fth_error *error)
+                                       struct fth_warp_stream **warps, struct fth_error *error)
 {
     struct chunk *chunk = find_chunk(streams, block);
     if (!chunk) {
@@ -303,7 +303,7 @@ void fth_streams_close_block(struct fth_streams *streams, uint64_t block)
 }
 
 enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
-                                 const struct fth_stream *stream, struct fth_error *error)
+                                 const struct fth_warp_stream *stream, struct fth_error *error)
 {
     struct chunk *chunk = find_chunk(streams, block);
     while (!stream->first && chunk->cursor)

@@ -84,7 +84,7 @@ struct fth_timed_access {
 };
 
 /* The accesses of one warp that are loaded. */
-struct fth_stream {
+struct fth_warp_stream {
     struct fth_timed_access *first, *last; /* both NULL: none */
     uint32_t instruction; /* of the last access that was loaded; FTH_PACE_START: none */
 };
@@ -103,17 +103,17 @@ uint64_t fth_streams_next_block(struct fth_streams *streams, uint64_t block);
 /* Gives the streams of all warps of a block. Blocks must be opened in ascending order, each once,
  * and closed when their last warp has ended. */
 FTH_MUST_USE enum fth_status fth_streams_open_block(struct fth_streams *streams, uint64_t block,
-                                                    struct fth_stream **warps,
+                                                    struct fth_warp_stream **warps,
                                                     struct fth_error *error);
 void fth_streams_close_block(struct fth_streams *streams, uint64_t block);
 /* Reads more of the trace if nothing of the stream of a warp is loaded. */
 FTH_MUST_USE enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
-                                              const struct fth_stream *stream,
+                                              const struct fth_warp_stream *stream,
                                               struct fth_error *error);
 /* Gives the next access of a warp of an open block; *access is NULL at the end. */
 static inline FTH_MUST_USE enum fth_status fth_streams_peek(struct fth_streams *streams,
                                                             uint64_t block,
-                                                            const struct fth_stream *stream,
+                                                            const struct fth_warp_stream *stream,
                                                             const struct fth_timed_access **access,
                                                             struct fth_error *error)
 {
@@ -123,7 +123,7 @@ static inline FTH_MUST_USE enum fth_status fth_streams_peek(struct fth_streams *
     return FTH_OK;
 }
 /* Removes the first access of a stream. It is no longer valid afterwards. */
-void fth_streams_drop(struct fth_stream *stream);
+void fth_streams_drop(struct fth_warp_stream *stream);
 /* The runs of an access that is not yet dropped. */
 const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *access);
 /* Accesses of warps so far: [instructions][3], by kind; and their sum. */
@@ -174,7 +174,7 @@ bool fth_dispatch_choose(struct fth_dispatch *dispatch, uint32_t *slot);
 /* ---- timed caches ---- */
 
 /* Sectors of a slot that are on their way, and when they arrive. */
-struct fth_flight {
+struct fth_slot_flight {
     uint64_t ready;
     uint32_t sectors;
 };
@@ -182,7 +182,7 @@ struct fth_flight {
 /* A cache whose sectors can be in flight. */
 struct fth_timed_cache {
     struct fth_cache *cache;
-    struct fth_flight *flight; /* [slots] */
+    struct fth_slot_flight *flight; /* [slots] */
     size_t slots;
 };
 
@@ -193,20 +193,20 @@ void fth_timed_cache_fini(struct fth_timed_cache *cache);
 void fth_timed_cache_clear(struct fth_timed_cache *cache);
 
 /* Returns those of `sectors` that are still in flight at `now`. */
-static inline uint32_t fth_flight_pending(const struct fth_flight *flight, uint32_t sectors,
+static inline uint32_t fth_flight_pending(const struct fth_slot_flight *flight, uint32_t sectors,
                                           uint64_t now)
 {
     return flight->ready > now ? flight->sectors & sectors : 0;
 }
 /* Adds sectors that arrive at `ready`. `fresh`: the line has just been allocated. */
-static inline void fth_flight_add(struct fth_flight *flight, bool fresh, uint32_t sectors,
+static inline void fth_flight_add(struct fth_slot_flight *flight, bool fresh, uint32_t sectors,
                                   uint64_t now, uint64_t ready)
 {
     if (fresh || flight->ready <= now)
-        *flight = (struct fth_flight){ready, sectors};
+        *flight = (struct fth_slot_flight){ready, sectors};
     else
-        *flight = (struct fth_flight){ready > flight->ready ? ready : flight->ready,
-                                      flight->sectors | sectors};
+        *flight = (struct fth_slot_flight){ready > flight->ready ? ready : flight->ready,
+                                           flight->sectors | sectors};
 }
 
 /* Totals with the profiles of a cache. fth_totals_init() returns false without memory. */

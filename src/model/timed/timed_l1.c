@@ -262,7 +262,7 @@ static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request
             fth_cache_write(cache->cache, &location, run, &result);
             distance = i == 0 ? result.distance : distance;
             if (fresh && location.slot != FTH_NO_SLOT)
-                cache->flight[location.slot] = (struct fth_flight){0};
+                cache->flight[location.slot] = (struct fth_slot_flight){0};
         }
     }
     count(l1s, request, FTH_TRACE_WRITE, hits, 0, distance);
@@ -305,9 +305,9 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
 }
 
 FTH_CLONES
-bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
-                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, uint64_t *accepted, uint64_t *done)
+static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
+                         const struct fth_timed_access *access, enum fth_trace_access_kind kind,
+                         uint64_t now, uint64_t *accepted, uint64_t *done)
 {
     struct l1 *l1 = &l1s->l1s[sm];
     if (!l1->used && !prepare(l1s, sm))
@@ -326,4 +326,11 @@ bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
     }
     l1->free_at = at;
     return true;
+}
+
+bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
+                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
+                          uint64_t now, uint64_t *accepted, uint64_t *done)
+{
+    return access_lines(l1s, sm, warp, access, kind, now, accepted, done);
 }

@@ -249,7 +249,7 @@ static void complete(struct fth_timed_l2 *l2, struct partial *partial)
 /* Prepares a slot for a line that has just been allocated in it. */
 static void renew(struct fth_timed_l2 *l2, struct side *side, uint32_t slot)
 {
-    side->cache.flight[slot] = (struct fth_flight){0};
+    side->cache.flight[slot] = (struct fth_slot_flight){0};
     if (side->partials[slot].sectors)
         complete(l2, &side->partials[slot]);
 }

@@ -24,7 +24,7 @@ struct load {
 };
 
 struct warp {
-    struct fth_stream *stream;
+    struct fth_warp_stream *stream;
     uint32_t issued; /* instructions so far; can wrap around */
     uint8_t load_count;
     bool at_barrier;
@@ -222,7 +222,7 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
 enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, uint32_t sm,
                                       uint64_t block, uint64_t now, struct fth_error *error)
 {
-    struct fth_stream *streams = NULL;
+    struct fth_warp_stream *streams = NULL;
     FTH_TRY(fth_streams_open_block(warps->context.streams, block, &streams, error));
     warps->blocks[slot] =
         (struct block){.index = block, .sm = sm, .running = warps->warps_per_block, .end = now};

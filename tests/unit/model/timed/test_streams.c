@@ -43,16 +43,16 @@ static void end(struct fixture *fixture)
     fth_model_params_destroy(fixture->params);
 }
 
-static struct fth_stream *open_block(struct fixture *fixture, uint64_t block)
+static struct fth_warp_stream *open_block(struct fixture *fixture, uint64_t block)
 {
-    struct fth_stream *warps = NULL;
+    struct fth_warp_stream *warps = NULL;
     assert_int_equal(fth_streams_open_block(fixture->streams, block, &warps, NULL), FTH_OK);
     return warps;
 }
 
 /* Returns the next access of a warp, or NULL. */
 static const struct fth_timed_access *peek(struct fixture *fixture, uint64_t block,
-                                           const struct fth_stream *warp)
+                                           const struct fth_warp_stream *warp)
 {
     const struct fth_timed_access *access = NULL;
     assert_int_equal(fth_streams_peek(fixture->streams, block, warp, &access, NULL), FTH_OK);
@@ -60,7 +60,7 @@ static const struct fth_timed_access *peek(struct fixture *fixture, uint64_t blo
 }
 
 /* Takes the next access of a warp, which must be to this line. */
-static void expect_line(struct fixture *fixture, uint64_t block, struct fth_stream *warp,
+static void expect_line(struct fixture *fixture, uint64_t block, struct fth_warp_stream *warp,
                         uint64_t line)
 {
     const struct fth_timed_access *access = peek(fixture, block, warp);
@@ -78,7 +78,7 @@ static void accesses_belong_to_their_warps(void **state)
                                                    {1, 1, 0, 128},      {0, 1, 0, 256}};
     struct fixture fixture = begin(2, 2, accesses, FTH_COUNT(accesses));
     assert_int_equal(create(&fixture, 2, NULL), FTH_OK);
-    struct fth_stream *first = open_block(&fixture, 0), *second = open_block(&fixture, 1);
+    struct fth_warp_stream *first = open_block(&fixture, 0), *second = open_block(&fixture, 1);
     expect_line(&fixture, 0, &first[1], 4096);
     expect_line(&fixture, 0, &first[0], 1024);
     const struct fth_timed_access *access = peek(&fixture, 0, &first[0]);
@@ -130,7 +130,7 @@ static void long_blocks_are_read_on_demand(void **state)
         accesses[i] = (struct short_access){i % BLOCKS, 0, 0, 128 * (uint64_t)i};
     struct fixture fixture = begin(BLOCKS, 1, accesses, BLOCKS * EACH);
     assert_int_equal(create(&fixture, 1, NULL), FTH_OK);
-    struct fth_stream *first = open_block(&fixture, 0), *second = open_block(&fixture, 1);
+    struct fth_warp_stream *first = open_block(&fixture, 0), *second = open_block(&fixture, 1);
     assert_int_equal(fth_streams_loaded(fixture.streams), 0);
     uint64_t ahead = 0;
     for (uint64_t i = 0; i < EACH; i++) {
@@ -145,7 +145,7 @@ static void long_blocks_are_read_on_demand(void **state)
     fth_streams_close_block(fixture.streams, 0);
     fth_streams_close_block(fixture.streams, 1);
     assert_int_equal(fth_streams_loaded(fixture.streams), 2 * EACH);
-    struct fth_stream *third = open_block(&fixture, 2);
+    struct fth_warp_stream *third = open_block(&fixture, 2);
     for (uint64_t i = 0; i < EACH; i++)
         expect_line(&fixture, 2, third, 128 * (BLOCKS * i + 2));
     assert_null(peek(&fixture, 2, third));
@@ -164,7 +164,7 @@ static void blocks_without_accesses_are_left_out(void **state)
     struct fixture fixture = begin(4000000000, 1, accesses, FTH_COUNT(accesses));
     assert_int_equal(create(&fixture, 4, NULL), FTH_OK);
     assert_int_equal(fth_streams_next_block(fixture.streams, 4), 7);
-    struct fth_stream *warps = open_block(&fixture, 7);
+    struct fth_warp_stream *warps = open_block(&fixture, 7);
     expect_line(&fixture, 7, warps, 2048);
     expect_line(&fixture, 7, warps, 8192);
     assert_null(peek(&fixture, 7, warps));
@@ -207,7 +207,7 @@ static void invalid_accesses_are_refused(void **state)
     struct fth_error error = NO_ERROR;
     const struct fth_timed_access *access = NULL;
     assert_int_equal(create(&fixture, 1, NULL), FTH_OK);
-    const struct fth_stream *warps = open_block(&fixture, 0);
+    const struct fth_warp_stream *warps = open_block(&fixture, 0);
     assert_int_equal(fth_streams_peek(fixture.streams, 0, warps, &access, &error), FTH_INVALID);
     assert_contains(error.cause, "invalid access: warp 2 of block 0, where blocks have 2 warps");
     end(&fixture);
