@@ -6,7 +6,8 @@
  * instruction. Where the chain needs a second instruction, such as the addition after a load, its
  * share is subtracted. Instructions with a slow path for special operands (division, square root)
  * have ordinary operands. tests/assemble/costs compares the machine instructions with what the
- * installed ptxas makes.
+ * installed ptxas makes. Comments mark rows with another source. The row "*" is for all others: one
+ * instruction, and the latency of most arithmetic.
  *
  * The latency of accesses to global and local memory, textures and surfaces, and that of barriers
  * and fences, is 0 here: it depends on caches and on other warps. */
@@ -96,7 +97,7 @@ static const struct row rows[] = {
     {"mul.lo.?64", {4, 16}},
     {"mad.lo*.?64", {4, 18}},
     {"mul.hi.s64", {16, 54}},
-    {"mad.hi*.s64", {16, 54}},
+    {"mad.hi*.s64", {16, 54}}, /* those of mul.hi.s64 */
     {"mul.hi.u64", {7, 33}},
     {"mad.hi*.u64", {7, 22}},
     {"min.?64", {4, 12}},
@@ -113,8 +114,8 @@ static const struct row rows[] = {
     {"selp.?64", {2, 4}},
     {"brev.b64", {2, 17}},
     {"popc.b64", {3, 21}}, /* two POPC and an addition */
-    {"clz.b64", {4, 27}},
-    {"bfind*64", {3, 21}},
+    {"clz.b64", {4, 27}},  /* derived from clz.b32 */
+    {"bfind*64", {3, 21}}, /* derived from bfind.u32 */
     {"bfe.?64", {4, 10}},
     {"bfi.b64", {3, 14}},
     {"mul.wide.?16", {2, 10}},
@@ -133,7 +134,7 @@ static const struct row rows[] = {
     {"brev*", {1, 17}},
     {"bfind*", {1, 17}},
     {"clz*", {2, 23}},
-    {"vadd*", {5, 32}},
+    {"vadd*", {5, 32}}, /* this and the other video instructions: those of vabsdiff */
     {"vsub*", {5, 32}},
     {"vabsdiff*", {5, 32}},
     {"vmin*", {5, 32}},
@@ -156,7 +157,7 @@ static const struct row rows[] = {
     {"cvt.f64.f32", {1, 18}},
 
     /* Instructions of the whole warp. */
-    {"shfl*", {1, 23}},
+    {"shfl*", {1, 23}}, /* the latency is chosen as that of ld.shared, which has the same unit */
     {"vote*", {1, 13}},
     {"match*", {1, 28}},
     {"redux*", {2, 45}},
@@ -176,10 +177,10 @@ static const struct row rows[] = {
     {"ld.acquire*", {2, 0}},
     {"ldmatrix*", {1, 31}},
     {"atom.shared*.add.f32", {7, 91}}, /* one iteration of a loop with CAS */
-    {"atom.shared*.add.?64", {8, 91}},
+    {"atom.shared*.add.?64", {8, 91}}, /* the latency is that of add.f32 */
     {"atom.shared*", {1, 35}},
-    {"ld.param*", {1, 4}},
-    {"ld.const*", {1, 23}},
+    {"ld.param*", {1, 4}},  /* observed in kernels; the latency is chosen as that of arithmetic */
+    {"ld.const*", {1, 28}}, /* the latency is that of the constant L1, from the same GPU */
     {"ld.*", {1, 0}},
     {"ldu.*", {1, 0}},
     {"atom.*", {1, 0}},
@@ -190,7 +191,7 @@ static const struct row rows[] = {
     {"red.*", {1, 0}},
 
     /* Matrices. */
-    {"wmma.load*.shared*", {2, 31}},
+    {"wmma.load*.shared*", {2, 31}}, /* instructions of wmma and mma: as ptxas 13.0 makes them */
     {"wmma.load.a*.row*", {4, 0}},
     {"wmma.load.b*.col*", {4, 0}},
     {"wmma.load.c*", {4, 0}},
