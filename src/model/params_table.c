@@ -482,7 +482,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
     [FTH_KEY_MERGE_CYCLES -
         FTH_KEY_SMS] = {"time.merge_cycles",
                         "cycles",
-                        "maximum time in which reads of several warps that miss in one line of an "
+                        "maximum time in which reads that miss in one line of an "
                         "L1 become one request of the L2",
                         FTH_PARAMETER_REAL,
                         0,

@@ -161,13 +161,3 @@ bool fth_event_queue_take(struct fth_event_queue *queue, uint32_t *event, uint64
     queue->in_ring--;
     return true;
 }
-
-uint32_t fth_event_queue_peek(const struct fth_event_queue *queue)
-{
-    return queue->buckets[queue->cycle % RING].first;
-}
-
-void fth_event_queue_restart(struct fth_event_queue *queue)
-{
-    queue->cycle = 0;
-}

@@ -38,7 +38,7 @@ struct fth_timing {
     uint64_t to_memory;     /* from a side to memory and back, together */
     uint64_t l2_sector;     /* time that a sector occupies one side of the L2 */
     uint64_t mem_sector;    /* time that a sector occupies memory */
-    uint64_t read_merge;    /* maximum time in which misses of several warps in a line merge */
+    uint64_t read_merge;    /* maximum time in which misses in a line merge */
     uint64_t store_merge;   /* time in which stores to a line merge */
     uint32_t join_reads;    /* maximum number of reads that become one request */
     uint64_t block_gap;     /* between the starts of two blocks of the first wave on one SM */
@@ -143,10 +143,6 @@ void fth_event_queue_destroy(struct fth_event_queue *queue);
 void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t time);
 /* Removes the next event and gives its time in ticks. False: there is none. */
 bool fth_event_queue_take(struct fth_event_queue *queue, uint32_t *event, uint64_t *time);
-/* Returns the next event of the current cycle, which is still in the queue; UINT32_MAX: none. */
-uint32_t fth_event_queue_peek(const struct fth_event_queue *queue);
-/* Starts again at cycle 0. The queue must be empty. */
-void fth_event_queue_restart(struct fth_event_queue *queue);
 
 /* ---- dispatch.c ---- */
 
@@ -226,7 +222,6 @@ static inline void fth_totals_add(struct fth_cache_level_totals *totals,
 /* A request of a warp for sectors of one line. */
 struct fth_timed_request {
     uint32_t sm, instruction;
-    uint64_t warp; /* different for all resident warps */
     const struct fth_timed_line *line;
     const struct fth_cache_run *runs; /* [line->run_count] */
 };
@@ -253,8 +248,6 @@ void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request 
                         uint32_t counted, uint64_t now);
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                              uint64_t now);
-/* Loads what a read of the line needs into the host's caches. */
-void fth_timed_l2_prefetch(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t line);
 /* [instructions + 1]; the last one has the write-backs. */
 const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2);
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);
@@ -277,7 +270,7 @@ FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
                                                  struct fth_timed_l2 *l2, struct fth_error *error);
 /* Performs all requests of an access that an SM issues at `now`. Sets when the L1 accepts it, and
  * when its data arrives. False: out of memory. */
-bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
+bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
                           uint64_t now, uint64_t *accepted, uint64_t *done);
 /* Occupies the L1 with requests to shared memory, each as long as a line. */

@@ -2,7 +2,7 @@
  * counts as a hit, but its data arrives no earlier. Two kinds of requests merge on the way to the
  * L2:
  *
- *   reads   Misses of several warps in one line become one request of the L2 if they follow each
+ *   reads   Misses in one line become one request of the L2 if they follow each
  *           other closely. If the L2 fetches two sectors for the first of them, the second one
  *           then also counts as a miss of the L2. The time within which they merge varies: for a
  *           quarter of all requests it is zero, otherwise it is evenly distributed up to the
@@ -21,7 +21,7 @@ enum { READ_SLOTS = 64 };
 
 /* The last read of a line that missed. */
 struct recent_read {
-    uint64_t line, until, warp;
+    uint64_t line, until;
     uint32_t fetched; /* sectors that the L2 has fetched for it */
 };
 
@@ -190,7 +190,7 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     uint64_t window = 0;
     if (random >= quarter)
         window = (random - quarter) * l1s->timing.read_merge / (3 * quarter);
-    *recent = (struct recent_read){.line = line, .until = now + window, .warp = request->warp};
+    *recent = (struct recent_read){.line = line, .until = now + window};
     return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
 }
 
@@ -305,7 +305,7 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
 }
 
 FTH_CLONES
-static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
+static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
                          uint64_t now, uint64_t *accepted, uint64_t *done)
 {
@@ -318,7 +318,6 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
     for (uint32_t i = 0; i < access->line_count; i++, at += l1s->timing.l1_line) {
         const struct fth_timed_request request = {.sm = sm,
                                                   .instruction = access->instruction,
-                                                  .warp = warp,
                                                   .line = &access->lines[i],
                                                   .runs = runs + access->lines[i].run};
         const uint64_t ready = run_request(l1s, &request, kind, at);
@@ -328,9 +327,9 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
     return true;
 }
 
-bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm, uint64_t warp,
+bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
                           uint64_t now, uint64_t *accepted, uint64_t *done)
 {
-    return access_lines(l1s, sm, warp, access, kind, now, accepted, done);
+    return access_lines(l1s, sm, access, kind, now, accepted, done);
 }

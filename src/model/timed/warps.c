@@ -244,8 +244,8 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     uint64_t accepted, done;
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, block->sm, access->shared, now);
-    if (!fth_timed_l1s_access(warps->context.l1s, block->sm, event, access, facts->kind, now,
-                              &accepted, &done))
+    if (!fth_timed_l1s_access(warps->context.l1s, block->sm, access, facts->kind, now, &accepted,
+                              &done))
         return fth_no_memory(error, "model caches", NULL);
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
         add_load(warp, warp->issued + facts->wait, done);

@@ -91,7 +91,7 @@ static uint64_t perform(struct fixture *fixture, struct access access, uint64_t 
         memcpy((char *)(timed->lines + lines) + i * sizeof access.run, &access.run,
                sizeof access.run);
     assert_true(
-        fth_timed_l1s_access(fixture->l1s, access.sm, 0, timed, access.kind, now, accepted, &done));
+        fth_timed_l1s_access(fixture->l1s, access.sm, timed, access.kind, now, accepted, &done));
     *accepted -= now;
     free(timed);
     return done - now;
