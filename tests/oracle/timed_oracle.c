@@ -258,8 +258,9 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
     uint64_t done;
     timed_memory_access(run->memory, &issue, now, &warp->ready, &done);
     run->end = later(run->end, done);
-    if (instruction->kind != FTH_TRACE_WRITE && instruction->wait != UINT32_MAX) {
-        const struct load load = {warp->issued + instruction->wait, done};
+    const uint32_t wait = run->launch->pace_count ? instruction->wait : 0;
+    if (instruction->kind != FTH_TRACE_WRITE && wait != UINT32_MAX) {
+        const struct load load = {warp->issued + wait, done};
         struct load *last = &warp->loads[REMEMBERED_LOADS - 1];
         if (warp->load_count < REMEMBERED_LOADS)
             warp->loads[warp->load_count++] = load;

@@ -291,6 +291,7 @@ struct fth_warps_context {
     const struct fth_timing *timing;
     struct fth_streams *streams;
     const struct fth_dispatch *dispatch;
+    bool has_pace; /* the trace has the pace of the launch */
     struct fth_event_queue *queue;
     struct fth_timed_l1s *l1s;
 };

@@ -132,6 +132,7 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
                                               .timing = &run->timing,
                                               .streams = run->streams,
                                               .dispatch = run->dispatch,
+                                              .has_pace = fth_trace_pace(run->trace, run->launch),
                                               .queue = run->queue,
                                               .l1s = run->l1s};
     return fth_warps_create(&context, &run->warps, error);

@@ -83,7 +83,9 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
     for (size_t i = 0; i < instructions; i++) {
         const struct fth_trace_instruction *instruction =
             fth_trace_instruction_at(context->trace, i);
-        warps->facts[i] = (struct facts){instruction->kind, instruction->wait};
+        /* Without a pace, nothing is known; then a result is needed at once. */
+        const uint32_t wait = context->has_pace ? instruction->wait : 0;
+        warps->facts[i] = (struct facts){instruction->kind, wait};
     }
     return FTH_OK;
 }

@@ -48,8 +48,8 @@ static void expect_cycles(const struct row *row)
         fail_msg("%.4f cycles instead of %g", cycles, row->cycles);
 }
 
-/* Without a pace, an access follows 8 instructions after the last one, and no load is waited for.
- */
+/* Without a pace, an access follows 8 instructions after the last one, and the warp waits for each
+ * load at once. */
 static void without_a_pace_there_are_eight_instructions(void **state)
 {
     (void)state;
@@ -57,7 +57,7 @@ static void without_a_pace_there_are_eight_instructions(void **state)
         .blocks = 1, .warps = 1, .accesses = {{0, 0, 0, 4096}}, .cycles = 8 * 2 + 100};
     expect_cycles(&row);
     row.accesses[1] = (struct short_access){0, 0, 1, 8192};
-    row.cycles = 2 * 8 * 2 + 100;
+    row.cycles = 2 * (8 * 2 + 100);
     expect_cycles(&row);
 }
 
