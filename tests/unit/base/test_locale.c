@@ -91,7 +91,7 @@ static void descriptions_are_read_and_written_with_a_point(void **state)
         fth_gpu_write_text(again, &second, &second_size, &error) != FTH_OK)
         fail_with(&error);
     assert_string_equal(first, second);
-    const double cycles = fth_gpu_number(gpu, "l2", "latency_cycles", NAN);
+    const double cycles = fth_gpu_number(gpu, "l2", "far_latency_cycles", NAN);
     assert_true(cycles != rint(cycles));
     fth_free(first);
     fth_free(second);
