@@ -188,7 +188,7 @@ static void add_turns(struct fth_line_requests *requests, const struct fth_shape
     fth_trace_expand(access, addresses);
     sort_addresses(addresses, left);
     while (left) {
-        uint64_t turn[32], rest[32];
+        uint64_t turn[32], rest[32] = {0};
         uint32_t turn_count = 0, rest_count = 0;
         for (uint32_t i = 0; i < left; i++) {
             if (turn_count && addresses[i] == turn[turn_count - 1])

@@ -2,10 +2,10 @@
 #include "../../check.h"
 #include "model/timed/timed.h"
 
-enum {
-    CYCLE = FTH_TICKS_PER_CYCLE,
-    RING = 8192 /* cycles that the queue keeps in buckets; later events are handled separately */
-};
+#define CYCLE ((uint64_t)FTH_TICKS_PER_CYCLE)
+
+/* Cycles that the queue keeps in buckets; later events are handled separately. */
+enum { RING = 8192 };
 
 static struct fth_event_queue *create(uint32_t events)
 {
@@ -135,7 +135,8 @@ static void random_events_are_taken_in_order(void **state)
     (void)state;
     enum { EVENTS = 200, STEPS = 40000 };
     static struct listed list[EVENTS];
-    static const uint64_t ranges[] = {1, 4, 600, RING, RING + 100, 3 * RING, 20 * RING};
+    static const uint64_t ranges[] = {
+        1, 4, 600, RING, RING + 100, (uint64_t)3 * RING, (uint64_t)20 * RING};
     struct fth_event_queue *queue = create(EVENTS);
     struct fth_rng rng;
     uint64_t now = 0, order = 0;

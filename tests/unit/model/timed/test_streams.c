@@ -124,11 +124,11 @@ static void long_blocks_are_read_on_demand(void **state)
 {
     (void)state;
     enum { EACH = 140000, BLOCKS = 3, MAX_AHEAD = 1000 };
-    struct short_access *accesses = calloc(BLOCKS * EACH, sizeof *accesses);
+    struct short_access *accesses = calloc((size_t)BLOCKS * EACH, sizeof *accesses);
     assert_non_null(accesses);
     for (uint32_t i = 0; i < BLOCKS * EACH; i++)
         accesses[i] = (struct short_access){i % BLOCKS, 0, 0, 128 * (uint64_t)i};
-    struct fixture fixture = begin(BLOCKS, 1, accesses, BLOCKS * EACH);
+    struct fixture fixture = begin(BLOCKS, 1, accesses, (size_t)BLOCKS * EACH);
     assert_int_equal(create(&fixture, 1, NULL), FTH_OK);
     struct fth_warp_stream *first = open_block(&fixture, 0), *second = open_block(&fixture, 1);
     assert_int_equal(fth_streams_loaded(fixture.streams), 0);

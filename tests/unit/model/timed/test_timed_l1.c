@@ -9,13 +9,9 @@ static const char *const two_sms[] = {
     "l2.partial_ways", "0", NULL};
 static const char *const none[] = {NULL};
 
-enum {
-    L1_HIT = 30,
-    L2_HIT = 300,
-    MISS = 700,
-    LATER = 100 * CYCLE, /* all earlier requests are complete */
-    ALL_SECTORS = 15
-};
+#define LATER (100 * CYCLE) /* all earlier requests are complete */
+
+enum { L1_HIT = 30, L2_HIT = 300, MISS = 700, ALL_SECTORS = 15 };
 
 /* In ticks. */
 static const struct fth_timing costs = {.l1_hit = L1_HIT,

@@ -22,10 +22,11 @@ static const char *const two_sides[] = {"gpu.sms",
                                         NULL};
 static const char *const none[] = {"l2.partial_ways", "0", NULL};
 
+#define LATER ((uint64_t)100000) /* all earlier requests are complete */
+
 enum {
     NEAR_LINE = 0,  /* its home is the side of SM 0 */
     FAR_LINE = 128, /* its home is the other side */
-    LATER = 100000, /* all earlier requests are complete */
     MISS = 700,     /* of an idle GPU: 2 x (100 + 50) + 400 */
     HIT = 300,
     FAR_HIT = 340,
@@ -144,7 +145,7 @@ static void requests_wait_for_the_port(void **state)
     struct fixture fixture = begin(none, &costs);
     for (uint64_t i = 0; i < 4; i++)
         read_line(&fixture, 0, 256 * i, 1, 0);
-    read_line(&fixture, 2, 256 * 4, 1, 0);
+    read_line(&fixture, 2, 1024, 1, 0);
     assert_int_equal(read_line(&fixture, 0, 0, 1, LATER), HIT);
     assert_int_equal(read_line(&fixture, 0, 256, 1, LATER), 10 + HIT);
     assert_int_equal(read_line(&fixture, 0, 512, 1, LATER + 5), 15 + HIT);

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { CYCLE = FTH_TICKS_PER_CYCLE };
+#define CYCLE ((uint64_t)FTH_TICKS_PER_CYCLE)
 
 /* Parameters of a small GPU whose costs are simple numbers: a hit in the L1 takes 10 cycles, one in
  * the L2 20, and an access to memory 100. Only latencies cost time, unless a test sets more. */
