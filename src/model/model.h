@@ -295,6 +295,10 @@ FTH_MUST_USE enum fth_status fth_number_list(const char *what, const char *text,
 FTH_MUST_USE enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key,
                                          uint64_t max, uint32_t **numbers, size_t *count,
                                          struct fth_error *error);
+/* Sets the side of the L2 that each SM is near, from l2.side_of_sm. */
+FTH_MUST_USE enum fth_status fth_side_of_sms(const struct fth_model_params *params,
+                                             const struct fth_setting *setting, uint8_t *side_of_sm,
+                                             struct fth_error *error);
 
 /* ---- result.c ---- */
 

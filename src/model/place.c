@@ -95,6 +95,21 @@ enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key, u
                           error);
 }
 
+enum fth_status fth_side_of_sms(const struct fth_model_params *params,
+                                const struct fth_setting *setting, uint8_t *side_of_sm,
+                                struct fth_error *error)
+{
+    uint32_t *list = NULL;
+    size_t count = 0;
+    enum fth_status status = FTH_OK;
+    if (strcmp(params->values[FTH_KEY_SIDE_OF_SM].text, "alternate") != 0)
+        status = fth_sm_list(params, FTH_KEY_SIDE_OF_SM, setting->sides, &list, &count, error);
+    for (uint64_t sm = 0; status == FTH_OK && sm < setting->sms; sm++)
+        side_of_sm[sm] = (uint8_t)(count ? list[sm % count] : sm % setting->sides);
+    free(list);
+    return status;
+}
+
 /* Computes `earlier`, `share`, `max_share` and `min_share` from the table. */
 static enum fth_status count_shares(struct fth_placement *placement, struct fth_error *error)
 {

@@ -55,28 +55,12 @@ void fth_model_state_destroy(struct fth_model_state *state)
     free(state);
 }
 
-/* Sets the L2 side of each SM from the parameter l2.side_of_sm. */
-static enum fth_status read_sides(struct fth_model_state *state, struct fth_error *error)
-{
-    const char *text = state->params->values[FTH_KEY_SIDE_OF_SM].text;
-    const uint64_t sides = state->setting.sides;
-    uint32_t *list = NULL;
-    size_t count = 0;
-    enum fth_status status = FTH_OK;
-    if (strcmp(text, "alternate") != 0)
-        status = fth_sm_list(state->params, FTH_KEY_SIDE_OF_SM, sides, &list, &count, error);
-    for (uint64_t sm = 0; status == FTH_OK && sm < state->l1s.sms; sm++)
-        state->side_of_sm[sm] = (uint8_t)(count ? list[sm % count] : (uint32_t)(sm % sides));
-    free(list);
-    return status;
-}
-
 enum fth_status fth_model_state_begin(struct fth_model_state *state, size_t launch,
                                       struct fth_error *error)
 {
     FTH_TRY(fth_model_setting(state->params, fth_trace_launch_at(state->trace, launch),
                               &state->setting, error));
-    FTH_TRY(read_sides(state, error));
+    FTH_TRY(fth_side_of_sms(state->params, &state->setting, state->side_of_sm, error));
     for (int input = 0; input < (state->bypassed ? FTH_L2_INPUTS : FTH_L2_ALL); input++)
         FTH_TRY(fth_l2_feed_begin(&state->feeds[input], state->params, &state->setting,
                                   state->side_of_sm, state->rows.instructions, error));

@@ -63,6 +63,10 @@ FTH_MUST_USE enum fth_status fth_simulate_trace(const struct fth_simulation *sim
                                                 const struct fth_model_params *params,
                                                 const struct fth_model_options *options,
                                                 struct fth_error *error);
+/* Fails if the access has no lanes, or a warp that the blocks of the launch do not have. */
+FTH_MUST_USE enum fth_status fth_check_access(const struct fth_compact_access *access,
+                                              const struct fth_setting *setting,
+                                              struct fth_error *error);
 /* Whether the launch is one of this kernel; NULL: of any kernel. */
 bool fth_launch_is_selected(const struct fth_trace *trace, size_t launch, const char *kernel);
 /* Adds the launch to the context of an error. */

@@ -100,6 +100,18 @@ static bool same_group(const struct wave_reader *reader, const struct fth_issue_
            access->warp - group->first_warp < reader->setting.schedulers;
 }
 
+enum fth_status fth_check_access(const struct fth_compact_access *access,
+                                 const struct fth_setting *setting, struct fth_error *error)
+{
+    if (access->warp < setting->warps_per_block && access->threads)
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, "model caches", NULL,
+                    "the trace has an invalid access: warp %u of block %llu, where blocks have "
+                    "%llu warps",
+                    access->warp, (unsigned long long)access->block,
+                    (unsigned long long)setting->warps_per_block);
+}
+
 /* Coalesces accesses of one block and appends the requests to a batch. The batch of the first wave
  * of a window is processed whenever it is full. */
 static enum fth_status add_accesses(struct wave_reader *reader, struct fth_issue_batch *batch,
@@ -108,12 +120,7 @@ static enum fth_status add_accesses(struct wave_reader *reader, struct fth_issue
 {
     for (size_t i = 0; i < count && !reader->enough; i++) {
         const struct fth_compact_access *access = &accesses[i];
-        if (access->warp >= reader->setting.warps_per_block || access->threads == 0)
-            return fth_fail(error, FTH_INVALID, "model caches", NULL,
-                            "the trace has an invalid access: warp %u of block %llu, where blocks "
-                            "have %llu warps",
-                            access->warp, (unsigned long long)access->block,
-                            (unsigned long long)reader->setting.warps_per_block);
+        FTH_TRY(fth_check_access(access, &reader->setting, error));
         if (!same_group(reader, batch, access)) {
             if (batch == reader->batches && batch->requests.count >= BATCH_REQUESTS)
                 FTH_TRY(run_batch(reader, batch, error));

@@ -173,12 +173,7 @@ static void set_gap(const struct fth_streams *streams, uint32_t last,
 static enum fth_status add_access(struct fth_streams *streams, struct chunk *chunk,
                                   const struct fth_compact_access *from, struct fth_error *error)
 {
-    if (from->warp >= streams->setting.warps_per_block || from->threads == 0)
-        return fth_fail(error, FTH_INVALID, "model caches", NULL,
-                        "the trace has an invalid access: warp %u of block %llu, where blocks "
-                        "have %llu warps",
-                        from->warp, (unsigned long long)from->block,
-                        (unsigned long long)streams->setting.warps_per_block);
+    FTH_TRY(fth_check_access(from, &streams->setting, error));
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(streams->trace, from->instruction);
     struct fth_line_requests *requests = &streams->requests;

@@ -64,20 +64,6 @@ struct fth_timed_l2 {
 
 /* ---- creation ---- */
 
-static enum fth_status read_sides(struct fth_timed_l2 *l2, const struct fth_model_params *params,
-                                  struct fth_error *error)
-{
-    uint32_t *list = NULL;
-    size_t count = 0;
-    enum fth_status status = FTH_OK;
-    if (strcmp(params->values[FTH_KEY_SIDE_OF_SM].text, "alternate") != 0)
-        status = fth_sm_list(params, FTH_KEY_SIDE_OF_SM, l2->side_count, &list, &count, error);
-    for (size_t sm = 0; sm < l2->sms && status == FTH_OK; sm++)
-        l2->side_of_sm[sm] = (uint8_t)(count ? list[sm % count] : sm % l2->side_count);
-    free(list);
-    return status;
-}
-
 static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_model_params *params,
                                    struct fth_error *error)
 {
@@ -94,7 +80,7 @@ static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_mod
 }
 
 static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_params *params,
-                            struct fth_error *error)
+                            const struct fth_setting *setting, struct fth_error *error)
 {
     l2->sides = calloc((size_t)l2->side_count, sizeof *l2->sides);
     l2->port_free_at = calloc(l2->sms, sizeof *l2->port_free_at);
@@ -112,7 +98,7 @@ static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_para
         if (!side->partials)
             return fth_no_memory(error, "model caches", NULL);
     }
-    FTH_TRY(read_sides(l2, params, error));
+    FTH_TRY(fth_side_of_sms(params, setting, l2->side_of_sm, error));
     return read_groups(l2, params, error);
 }
 
@@ -129,7 +115,7 @@ enum fth_status fth_timed_l2_create(const struct fth_model_params *params,
     l2->home_mask = setting->home_mask;
     l2->sms = (size_t)setting->sms;
     l2->instructions = instructions;
-    const enum fth_status status = init(l2, params, error);
+    const enum fth_status status = init(l2, params, setting, error);
     if (status == FTH_OK)
         *out = l2;
     else
