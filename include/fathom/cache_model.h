@@ -104,11 +104,11 @@ struct fth_model_row {
     /* Sectors read from and written to memory. Write-backs of evicted lines are contained in the
      * rows of kernels and launches, but not in those of instructions. */
     uint64_t dram_reads, dram_writes;
-    /* The following members are set only in rows of kernels and launches. A step is the time unit
-     * of the model without time (docs/model.md); with time, steps and fails are 0. For a launch,
+    /* The following members are set only in rows of kernels and launches. The model
+     * without time counts steps (docs/model.md); with time, steps and fails are 0. For a launch,
      * l1_steps are the steps of the L1 that takes the most, and l2_steps those of the L2 side that
      * takes the most; for a kernel, the sum over its launches. l1_fails and l2_fails count the
-     * attempts, of all L1s or sides, that had to be repeated because no MSHR was free or an MSHR
+     * attempts in all L1s, or in all sides, that were repeated because no MSHR was free or an MSHR
      * could not take another merge. */
     uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
     uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
