@@ -34,6 +34,7 @@ struct timed_memory {
     struct timed_lines sides[TIMED_MAX_SIDES];
     uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at;
     struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
+    uint64_t launches;                        /* so far */
 };
 
 /* The part of an access in one line. */
@@ -100,7 +101,9 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
 {
     memory->result = result;
     memory->memory_free_at = 0;
-    result->dram_reads = memory->gpu->launch_sectors;
+    if (memory->gpu->cold || memory->launches == 0)
+        result->dram_reads = memory->gpu->launch_sectors;
+    memory->launches++;
     for (uint64_t sm = 0; sm < memory->gpu->sms; sm++) {
         struct l1 *l1 = &memory->l1s[sm];
         timed_lines_clear(&l1->cache);

@@ -57,7 +57,8 @@ struct fth_timed_l2 {
     size_t read_count;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
     uint64_t partial_writes;
-    uint64_t launch_sectors;      /* that every launch reads from memory */
+    uint64_t launch_sectors;      /* that a launch reads from memory if the L2 is empty */
+    bool used;                    /* by an earlier launch */
     struct fth_curves *curves;    /* NULL: not wanted */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
@@ -157,7 +158,8 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
         l2->sides[i].free_at = 0;
     }
     l2->memory_free_at = 0;
-    l2->counts[l2->instructions].dram_reads += l2->launch_sectors;
+    l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;
+    l2->used = true;
     memset(l2->port_free_at, 0, l2->sms * sizeof *l2->port_free_at);
     if (l2->reads)
         memset(l2->reads, 0, l2->read_count * sizeof *l2->reads);

@@ -423,7 +423,7 @@ static void writes_leave_a_copy_in_the_near_side(void **state)
     end(&fixture);
 }
 
-/* What every launch reads in addition. */
+/* What a launch reads in addition if the L2 is empty. */
 static void launches_read_sectors_of_their_own(void **state)
 {
     (void)state;
@@ -432,6 +432,10 @@ static void launches_read_sectors_of_their_own(void **state)
     assert_int_equal(counts_of(&fixture)[0].dram_reads, 0);
     assert_int_equal(counts_of(&fixture)[1].dram_reads, 80);
     assert_int_equal(read_line(&fixture, 0, NEAR_LINE, 1, 0), MISS);
+    fth_timed_l2_begin(fixture.l2, &costs, false);
+    assert_int_equal(counts_of(&fixture)[1].dram_reads, 80);
+    fth_timed_l2_begin(fixture.l2, &costs, true);
+    assert_int_equal(counts_of(&fixture)[1].dram_reads, 160);
     end(&fixture);
 }
 
