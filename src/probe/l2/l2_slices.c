@@ -383,12 +383,11 @@ static enum fth_status match_slices(const struct side *first, struct side *other
 
 /* ---- the map ---- */
 
-/* Computes the latency of each slice from one SM: the median over its lines. With two partitions,
+/* Computes the cycles of each slice from one SM: the median over its lines. With two partitions,
  * a hit on a copy of a line whose home is the far partition takes a few cycles more on an H200.
  * Therefore the lines of either home are separate, and the lower median counts. */
 static enum fth_status find_row(const struct study *study, const struct side *side,
-                                const double *cycles, double overhead, double *row,
-                                struct fth_error *error)
+                                const double *cycles, double *row, struct fth_error *error)
 {
     const uint64_t home_mask = study->plan->home_mask;
     for (size_t slice = 0; slice < side->slice_count; slice++) {
@@ -403,23 +402,40 @@ static enum fth_status find_row(const struct study *study, const struct side *si
             if (used == 0)
                 continue;
             FTH_TRY(fth_quantile_f64(values, used, 0.5, &median, error));
-            row[slice] = fmin(row[slice], median - overhead);
+            row[slice] = fmin(row[slice], median);
         }
     }
     return FTH_OK;
 }
 
-/* Returns what timing adds to the latency of a load: the reads of an SM take, on average over all
- * lines and for a typical SM, as long as the L2's latency and the overhead together. */
+/* Computes the mean over the lines from one SM. Reads that take longer than the others of their
+ * slice by min_delay_cycles do not count: their lines had been evicted, or another program delayed
+ * them. row[slices]: the median of each slice. */
+static double find_mean(const struct side *side, const double *cycles, const double *row)
+{
+    double sum = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < LINES; i++)
+        if (cycles[i] <= row[side->slices[i]] + min_delay_cycles) {
+            sum += cycles[i];
+            used++;
+        }
+    return sum / (double)used; /* at least the medians count */
+}
+
+/* Finds what timing adds to the latency of a load: the reads of an SM take, on average over all
+ * lines and for a typical SM, as long as the L2's latency and the overhead together.
+ * rows[sms][per_partition]: the medians of the slices. */
 static enum fth_status find_overhead(const struct study *study, const double *cycles,
-                                     double *overhead, struct fth_error *error)
+                                     const double *rows, double *overhead, struct fth_error *error)
 {
     const size_t sms = study->prober->sms;
     double *means = calloc(sms, sizeof *means), typical;
     if (!means)
         return fth_no_memory(error, "find L2 slices", NULL);
-    for (size_t i = 0; i < sms * LINES; i++)
-        means[i / LINES] += cycles[i] / LINES;
+    for (size_t i = 0; i < sms; i++)
+        means[i] = find_mean(&study->sides[partition_of(study->plan, i)], cycles + i * LINES,
+                             rows + i * study->found->per_partition);
     const enum fth_status status = fth_quantile_f64(means, sms, 0.5, &typical, error);
     free(means);
     if (status == FTH_OK)
@@ -430,7 +446,7 @@ static enum fth_status find_overhead(const struct study *study, const double *cy
 /* Fills rows[sms][per_partition] with the latencies of all SMs. */
 static enum fth_status measure_rows(struct study *study, double *rows, struct fth_error *error)
 {
-    const size_t sms = study->prober->sms;
+    const size_t sms = study->prober->sms, each = study->found->per_partition;
     uint32_t *all = calloc(sms, sizeof *all);
     double *cycles = calloc(sms * LINES, sizeof *cycles);
     size_t outliers = 0; /* the median ignores them */
@@ -442,11 +458,13 @@ static enum fth_status measure_rows(struct study *study, double *rows, struct ft
         all[i] = (uint32_t)i;
     if (status == FTH_OK)
         status = measure_base(study, all, sms, MAP_REPEATS, cycles, &outliers, error);
-    if (status == FTH_OK)
-        status = find_overhead(study, cycles, &overhead, error);
     for (size_t i = 0; i < sms && status == FTH_OK; i++)
         status = find_row(study, &study->sides[partition_of(study->plan, i)], cycles + i * LINES,
-                          overhead, rows + i * study->found->per_partition, error);
+                          rows + i * each, error);
+    if (status == FTH_OK)
+        status = find_overhead(study, cycles, rows, &overhead, error);
+    for (size_t i = 0; i < sms * each && status == FTH_OK; i++)
+        rows[i] -= overhead;
     free(all);
     free(cycles);
     return status;
