@@ -431,14 +431,18 @@ static enum fth_status find_policy(struct dissection *dissection,
                  dissection->repeats ? "may be" : "is not");
         return unknown(dissection, "policy", reason, error);
     }
+    const bool is_outer = strcmp(dissection->element, "constant_l15") == 0;
     enum fth_status status = fth_probe_policy(&dissection->discovery->prober, &dissection->plan,
                                               &structure->one_set, policy, &fault);
-    if (status == FTH_OK)
+    /* If the L1 holds all lines of a set of the L1.5, no repeated load reaches the L1.5, and LRU
+     * does the same as FIFO. */
+    const bool hidden = status == FTH_OK && is_outer && strcmp(policy->policy, "fifo") == 0;
+    if (status == FTH_OK && !hidden)
         return note_policy(dissection, policy, error);
-    if (has_no_answer(status))
+    if (hidden || has_no_answer(status))
         return unknown(
             dissection, "policy",
-            dissection->repeats && strcmp(dissection->element, "constant_l15") == 0
+            hidden || (dissection->repeats && is_outer)
                 ? "LRU or FIFO: the oldest line is evicted, but the constant L1 serves repeated "
                   "loads, so the two cannot be distinguished"
                 : fault.cause,

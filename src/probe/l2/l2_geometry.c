@@ -86,6 +86,9 @@ enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_BETWEEN = 2, LAST_BETWEEN = 4 }
 /* Minimum fraction of tracked lines that must stay near at the smallest footprint for the absence
  * of far lines to show one partition: most of them. */
 static const double min_kept = 0.5;
+/* Maximum number of far lines at the smallest footprint, as a fraction of those at the footprints
+ * between one partition and two. Chosen: with two partitions, no line is far there, up to noise. */
+static const double max_early_far = 0.5;
 
 /* ---- lines that do not stay ---- */
 
@@ -258,7 +261,9 @@ static enum fth_status find_line(struct l2 *l2, struct fth_error *error)
 }
 
 /* Decides the partitions from the outcomes of the footprints. The absence of far lines shows one
- * partition only if the line was found, and if the tracked lines stay at a small footprint. */
+ * partition only if the line was found, and if the tracked lines stay at a small footprint. Far
+ * lines show two only if the small footprint, where one partition suffices, has fewer of them:
+ * otherwise a part of a single partition is slower than the rest. */
 static struct fth_decision decide_partitions(const struct l2 *l2,
                                              const struct fth_outcomes *outcomes)
 {
@@ -267,7 +272,12 @@ static struct fth_decision decide_partitions(const struct l2 *l2,
     const double kept = fth_outcome_fraction(outcomes[0].near_count, &outcomes[0]);
     if (partitions.value == 1 && (!l2->found->line.value || kept < min_kept))
         return (struct fth_decision){0};
-    return partitions;
+    double far = 0;
+    for (size_t i = FIRST_BETWEEN; i <= LAST_BETWEEN; i++)
+        far = fmax(far, fth_outcome_fraction(outcomes[i].far_count, &outcomes[i]));
+    const double early = fth_outcome_fraction(outcomes[0].far_count, &outcomes[0]);
+    return partitions.value > 1 && early > max_early_far * far ? (struct fth_decision){0}
+                                                               : partitions;
 }
 
 /* Decides onset and full miss, of the whole L2 and of the near partition. */
