@@ -205,6 +205,9 @@ static enum fth_status note_slice_map(struct fth_discovery *discovery, struct ft
                                       struct fth_error *error)
 {
     const size_t sms = discovery->prober.sms, count = found->group_count * found->per_partition;
+    struct fth_evidence evidence = found->evidence;
+    if (found->groups_overlap)
+        evidence.doubt = "SMs of a group differ by as much as SMs of different groups";
     double *numbers = calloc(sms, sizeof *numbers);
     if (!numbers)
         return fth_no_memory(error, "write the latencies of the L2 slices", NULL);
@@ -218,10 +221,10 @@ static enum fth_status note_slice_map(struct fth_discovery *discovery, struct ft
                            .attribute = "slice_group_by_sm",
                            .numbers = numbers,
                            .count = sms,
-                           .evidence = &found->evidence,
+                           .evidence = &evidence,
                            .samples = found->samples,
-                           .method = "SMs whose latencies to all slices are equal to within 2 "
-                                     "cycles on average"},
+                           .method = "SMs whose latencies to all slices are equal to within "
+                                     "1.4 cycles on average"},
         error);
     free(numbers);
     if (status != FTH_OK)

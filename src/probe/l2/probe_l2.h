@@ -320,6 +320,7 @@ struct fth_slices {
      * of different partitions with the same number have the same lines. */
     uint32_t *groups; /* [sms] SMs with the same number have the same latencies */
     size_t group_count;
+    bool groups_overlap;          /* SMs of a group differ by as much as groups do */
     double *cycles;               /* [group_count][per_partition] */
     struct fth_evidence evidence; /* slices that were found again with another line */
     size_t samples;
