@@ -409,6 +409,25 @@ static enum fth_status note_clock(const struct dissection *dissection,
     return rows_unknown(dissection, error);
 }
 
+/* Whether the constant L1 may hold all of these lines, which are one set of the L1.5. No repeated
+ * load then reaches the L1.5, where LRU does the same as FIFO. */
+static bool may_hide_reuse(const struct fth_gpu *gpu, const struct fth_chain *lines)
+{
+    enum { MAX_L1_SETS = 1024 }; /* many more than a constant L1 has */
+    uint64_t counts[MAX_L1_SETS] = {0}, max = 0;
+    const uint64_t sets = (uint64_t)fth_gpu_number(gpu, "constant_l1", "sets", 0);
+    const uint64_t ways = (uint64_t)fth_gpu_number(gpu, "constant_l1", "ways", 0);
+    const uint64_t line = (uint64_t)fth_gpu_number(gpu, "constant_l1", "line_bytes", 0);
+    const char *index = fth_gpu_text(gpu, "constant_l1", "index");
+    if (!sets || sets > MAX_L1_SETS || !ways || !line || !index || strcmp(index, "mod") != 0)
+        return true;
+    for (uint64_t i = 0; i < lines->count; i++) {
+        uint64_t *count = &counts[(lines->start_bytes + i * lines->stride_bytes) / line % sets];
+        max = ++*count > max ? *count : max;
+    }
+    return max <= ways;
+}
+
 static enum fth_status find_policy(struct dissection *dissection,
                                    const struct fth_structure *structure,
                                    struct fth_replacement *policy, struct fth_error *error)
@@ -431,14 +450,17 @@ static enum fth_status find_policy(struct dissection *dissection,
                  dissection->repeats ? "may be" : "is not");
         return unknown(dissection, "policy", reason, error);
     }
+    const bool is_outer = strcmp(dissection->element, "constant_l15") == 0;
     enum fth_status status = fth_probe_policy(&dissection->discovery->prober, &dissection->plan,
                                               &structure->one_set, policy, &fault);
-    if (status == FTH_OK)
+    const bool hidden = status == FTH_OK && is_outer && strcmp(policy->policy, "fifo") == 0 &&
+                        may_hide_reuse(gpu_of(dissection), &structure->one_set);
+    if (status == FTH_OK && !hidden)
         return note_policy(dissection, policy, error);
-    if (has_no_answer(status))
+    if (hidden || has_no_answer(status))
         return unknown(
             dissection, "policy",
-            dissection->repeats && strcmp(dissection->element, "constant_l15") == 0
+            hidden || (dissection->repeats && is_outer)
                 ? "LRU or FIFO: the oldest line is evicted, but the constant L1 serves repeated "
                   "loads, so the two cannot be distinguished"
                 : fault.cause,

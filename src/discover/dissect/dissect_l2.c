@@ -170,8 +170,11 @@ static enum fth_status note_slice_hash(struct fth_gpu *gpu, const struct fth_sli
                      error));
     if (!found->has_hash)
         return fth_note_unknown(gpu, "l2", "slice_masks", found->hash_cause, error);
+    struct fth_evidence evidence = found->evidence;
     double masks[FTH_MAX_SLICE_MASKS];
     char note[240];
+    if (hash->doubtful)
+        evidence.doubt = "some further distances of lines leave most of them in their slice";
     for (size_t i = 0; i < hash->mask_count; i++)
         masks[i] = (double)hash->masks[i];
     if (hash->linear)
@@ -190,7 +193,7 @@ static enum fth_status note_slice_hash(struct fth_gpu *gpu, const struct fth_sli
                                        .attribute = "slice_masks",
                                        .numbers = masks,
                                        .count = hash->mask_count,
-                                       .evidence = &found->evidence,
+                                       .evidence = &evidence,
                                        .samples = found->samples,
                                        .method = "address bits whose parities are the same for two "
                                                  "lines that any page has in the same slice",
@@ -202,6 +205,9 @@ static enum fth_status note_slice_map(struct fth_discovery *discovery, struct ft
                                       struct fth_error *error)
 {
     const size_t sms = discovery->prober.sms, count = found->group_count * found->per_partition;
+    struct fth_evidence evidence = found->evidence;
+    if (found->groups_overlap)
+        evidence.doubt = "SMs of a group differ by as much as SMs of different groups";
     double *numbers = calloc(sms, sizeof *numbers);
     if (!numbers)
         return fth_no_memory(error, "write the latencies of the L2 slices", NULL);
@@ -215,10 +221,10 @@ static enum fth_status note_slice_map(struct fth_discovery *discovery, struct ft
                            .attribute = "slice_group_by_sm",
                            .numbers = numbers,
                            .count = sms,
-                           .evidence = &found->evidence,
+                           .evidence = &evidence,
                            .samples = found->samples,
-                           .method = "SMs whose latencies to all slices are equal to within 2 "
-                                     "cycles on average"},
+                           .method = "SMs whose latencies to all slices are equal to within "
+                                     "1.4 cycles on average"},
         error);
     free(numbers);
     if (status != FTH_OK)
@@ -248,6 +254,9 @@ enum fth_status fth_dissect_slices(struct fth_discovery *discovery, struct fth_e
         .partition_by_sm = sides ? sides->numbers : NULL,
         .home_mask = (uint64_t)fth_gpu_number(gpu, "l2", "home_mask", 0)};
     struct fth_slices found = {0};
+    if (fth_gpu_unknown(gpu, "l2", "partitions"))
+        return fth_note_unknown(gpu, "l2", "slices", "the number of partitions is not known",
+                                error);
     if (partitions > 1 && !sides)
         return fth_note_unknown(gpu, "l2", "slices", "the near partition of each SM is not known",
                                 error);

@@ -301,13 +301,28 @@ static enum fth_status note_addressing(struct fth_gpu *gpu, const struct fth_spe
                     error);
 }
 
-static enum fth_status note_page_table(struct fth_gpu *gpu, const struct fth_spectrum *found,
-                                       struct fth_error *error)
+/* Writes why the page tables are unknown. */
+static enum fth_status note_no_table(struct fth_gpu *gpu, const char *reason,
+                                     struct fth_error *error)
+{
+    FTH_TRY(fth_note_unknown(gpu, "memory", "page_table_bytes", reason, error));
+    return fth_note_unknown(gpu, "memory", "page_table_switch_cycles", reason, error);
+}
+
+/* Writes the bytes of a page table, and the cycles of the first access to another one. Only a load
+ * that misses all TLBs accesses a page table. Where a level was not measured, it may have held all
+ * pages, and a page table may then cost time although no access shows it. */
+static enum fth_status note_page_table(struct fth_gpu *gpu, const struct fth_tlbs *tlbs,
+                                       const struct fth_spectrum *found, struct fth_error *error)
 {
     static const char method[] =
         "first accesses that take a quarter longer than others, at equal distances";
     if (found->patterns[FTH_PATTERN_SWITCH].presence != FTH_PRESENT || !found->page_table_bytes)
-        return FTH_OK;
+        return tlbs->count < FTH_MAX_TLBS &&
+                       fth_gpu_unknown(gpu, fth_tlb_elements[tlbs->count], "reach_bytes")
+                   ? note_no_table(gpu, "a TLB whose entries are not known may have held all pages",
+                                   error)
+                   : FTH_OK;
     FTH_TRY(fth_note(gpu,
                      &(struct fth_note){.element = "memory",
                                         .attribute = "page_table_bytes",
@@ -363,12 +378,14 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
     if (status != FTH_OK)
         return fth_note_failure(gpu, element, "spectrum_cycles", status, error);
     if (path == FTH_PATH_CG && two && second->entries == 0 &&
-        found.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT)
-        return fth_note_unknown(gpu, element, "spectrum_cycles",
-                                "even all available memory does not exceed the second TLB", error);
+        found.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT) {
+        static const char reason[] = "even all available memory does not exceed the second TLB";
+        FTH_TRY(note_no_table(gpu, reason, error));
+        return fth_note_unknown(gpu, element, "spectrum_cycles", reason, error);
+    }
     FTH_TRY(note_patterns(gpu, element, &found, discovery->l2_overhead_cycles, error));
     return path == FTH_PATH_CA ? note_addressing(gpu, &found, error)
-                               : note_page_table(gpu, &found, error);
+                               : note_page_table(gpu, tlbs, &found, error);
 }
 
 /* ---- all levels ---- */

@@ -86,6 +86,9 @@ enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_BETWEEN = 2, LAST_BETWEEN = 4 }
 /* Minimum fraction of tracked lines that must stay near at the smallest footprint for the absence
  * of far lines to show one partition: most of them. */
 static const double min_kept = 0.5;
+/* Maximum fraction of lines that seem far although they were loaded just before, as a part of that
+ * fraction at the footprints between one partition and two. Chosen: it is 0, up to noise. */
+static const double max_slow_part = 0.5;
 
 /* ---- lines that do not stay ---- */
 
@@ -123,6 +126,7 @@ struct l2 {
     uint64_t slots;                          /* number of these regions */
     uint64_t slot;                           /* index of the next request */
     double near_threshold, memory_threshold; /* cycles of a timed hop, as in struct fth_l2_found */
+    double slow_fraction; /* of lines that were loaded just before and seem far */
 };
 
 /* Returns the tracked lines of a request. Each slot has lines of its own. */
@@ -180,7 +184,7 @@ static enum fth_status find_far(struct l2 *l2, const struct fth_samples *samples
     return status;
 }
 
-/* Sets near_threshold from near hits. */
+/* Sets near_threshold and slow_fraction from near hits. */
 static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *samples,
                                       struct fth_error *error)
 {
@@ -190,6 +194,9 @@ static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *s
     const double high = fth_quantile_sorted(sorted, samples->count, 0.75);
     l2->near_threshold = high + near_ranges * (high - low) + near_cycles;
     free(sorted);
+    const struct fth_outcomes outcomes = fth_count_outcomes(
+        samples->cycles, samples->count, l2->near_threshold, l2->memory_threshold);
+    l2->slow_fraction = fth_outcome_fraction(outcomes.far_count, &outcomes);
     return FTH_OK;
 }
 
@@ -258,7 +265,9 @@ static enum fth_status find_line(struct l2 *l2, struct fth_error *error)
 }
 
 /* Decides the partitions from the outcomes of the footprints. The absence of far lines shows one
- * partition only if the line was found, and if the tracked lines stay at a small footprint. */
+ * partition only if the line was found, and if the tracked lines stay at a small footprint. Far
+ * lines show two only if there are fewer of them among lines that were loaded just before, all of
+ * which are near: otherwise a part of a single partition is slower than the rest. */
 static struct fth_decision decide_partitions(const struct l2 *l2,
                                              const struct fth_outcomes *outcomes)
 {
@@ -267,7 +276,12 @@ static struct fth_decision decide_partitions(const struct l2 *l2,
     const double kept = fth_outcome_fraction(outcomes[0].near_count, &outcomes[0]);
     if (partitions.value == 1 && (!l2->found->line.value || kept < min_kept))
         return (struct fth_decision){0};
-    return partitions;
+    double far = 0;
+    for (size_t i = FIRST_BETWEEN; i <= LAST_BETWEEN; i++)
+        far = fmax(far, fth_outcome_fraction(outcomes[i].far_count, &outcomes[i]));
+    return partitions.value > 1 && l2->slow_fraction > max_slow_part * far
+               ? (struct fth_decision){0}
+               : partitions;
 }
 
 /* Decides onset and full miss, of the whole L2 and of the near partition. */

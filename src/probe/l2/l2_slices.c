@@ -51,9 +51,9 @@ static const double min_same_fraction = 0.5, max_other_fraction = 0.3;
 /* Maximum fraction of lines between the two, and of lines that are in the wrong slice in a check.
  * Chosen, not derived. */
 static const double max_unclear_fraction = 0.02;
-/* SMs whose latencies to all slices differ by at most this much, on average, are a group. Chosen: a
- * little more than the noise of an H200. */
-static const double sm_group_cycles = 2;
+/* SMs whose latencies to all slices differ by at most this much, on average, are a group. Chosen:
+ * on an H200, SMs of a group differ by up to 1.1 cycles, others by 1.5 or more. */
+static const double sm_group_cycles = 1.4;
 
 /* What is found from the SMs of one partition. */
 struct side {
@@ -124,9 +124,10 @@ static void set_offsets(struct study *study)
 }
 
 /* Measures the lines without rivals, from `count` SMs: the minimum of `repeats` requests.
- * cycles[count][LINES]. Adds the number of reads that were delayed nevertheless to `outliers`. */
+ * cycles[count][LINES]; all[count][repeats][LINES]: each of them, or NULL. Adds the number of reads
+ * that were delayed nevertheless to `outliers`. */
 static enum fth_status measure_base(struct study *study, const uint32_t *sms, size_t count,
-                                    size_t repeats, double *cycles, size_t *outliers,
+                                    size_t repeats, double *cycles, double *all, size_t *outliers,
                                     struct fth_error *error)
 {
     struct fth_request *requests = calloc(count * repeats, sizeof *requests);
@@ -143,6 +144,8 @@ static enum fth_status measure_base(struct study *study, const uint32_t *sms, si
         for (size_t j = 0; j < LINES; j++) {
             double *min = &cycles[i / repeats * LINES + j];
             const double each = answers.items[i].cycles[j + 1];
+            if (all)
+                all[i * LINES + j] = each;
             *outliers += i % repeats != 0 && fabs(each - *min) > min_delay_cycles;
             *min = i % repeats == 0 || each < *min ? each : *min;
         }
@@ -259,7 +262,8 @@ static enum fth_status find_side(struct study *study, struct side *side, struct 
     bool in_slice[LINES];
     size_t wrong = 0, outliers = 0;
     FTH_TRY(check_delay(study, side, error));
-    FTH_TRY(measure_base(study, &side->reader, 1, BASE_REPEATS, side->base, &outliers, error));
+    FTH_TRY(
+        measure_base(study, &side->reader, 1, BASE_REPEATS, side->base, NULL, &outliers, error));
     side->repeats = outliers ? MAX_REPEATS : 1;
     memset(side->slices, 0xff, sizeof side->slices);
     for (size_t i = 0; i < LINES; i++) {
@@ -383,12 +387,11 @@ static enum fth_status match_slices(const struct side *first, struct side *other
 
 /* ---- the map ---- */
 
-/* Computes the latency of each slice from one SM: the median over its lines. With two partitions,
+/* Computes the cycles of each slice from one SM: the median over its lines. With two partitions,
  * a hit on a copy of a line whose home is the far partition takes a few cycles more on an H200.
  * Therefore the lines of either home are separate, and the lower median counts. */
 static enum fth_status find_row(const struct study *study, const struct side *side,
-                                const double *cycles, double overhead, double *row,
-                                struct fth_error *error)
+                                const double *cycles, double *row, struct fth_error *error)
 {
     const uint64_t home_mask = study->plan->home_mask;
     for (size_t slice = 0; slice < side->slice_count; slice++) {
@@ -403,23 +406,40 @@ static enum fth_status find_row(const struct study *study, const struct side *si
             if (used == 0)
                 continue;
             FTH_TRY(fth_quantile_f64(values, used, 0.5, &median, error));
-            row[slice] = fmin(row[slice], median - overhead);
+            row[slice] = fmin(row[slice], median);
         }
     }
     return FTH_OK;
 }
 
-/* Returns what timing adds to the latency of a load: the reads of an SM take, on average over all
- * lines and for a typical SM, as long as the L2's latency and the overhead together. */
+/* Computes the mean over the lines from one SM. Reads that take longer than the others of their
+ * slice by min_delay_cycles do not count: their lines had been evicted, or another program delayed
+ * them. row[slices]: the median of each slice. */
+static double find_mean(const struct side *side, const double *cycles, const double *row)
+{
+    double sum = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < LINES; i++)
+        if (cycles[i] <= row[side->slices[i]] + min_delay_cycles) {
+            sum += cycles[i];
+            used++;
+        }
+    return sum / (double)used; /* at least the medians count */
+}
+
+/* Finds what timing adds to the latency of a load: the reads of an SM take, on average over all
+ * lines and for a typical SM, as long as the L2's latency and the overhead together.
+ * rows[sms][per_partition]: the medians of the slices. */
 static enum fth_status find_overhead(const struct study *study, const double *cycles,
-                                     double *overhead, struct fth_error *error)
+                                     const double *rows, double *overhead, struct fth_error *error)
 {
     const size_t sms = study->prober->sms;
     double *means = calloc(sms, sizeof *means), typical;
     if (!means)
         return fth_no_memory(error, "find L2 slices", NULL);
-    for (size_t i = 0; i < sms * LINES; i++)
-        means[i / LINES] += cycles[i] / LINES;
+    for (size_t i = 0; i < sms; i++)
+        means[i] = find_mean(&study->sides[partition_of(study->plan, i)], cycles + i * LINES,
+                             rows + i * study->found->per_partition);
     const enum fth_status status = fth_quantile_f64(means, sms, 0.5, &typical, error);
     free(means);
     if (status == FTH_OK)
@@ -427,44 +447,100 @@ static enum fth_status find_overhead(const struct study *study, const double *cy
     return status;
 }
 
-/* Fills rows[sms][per_partition] with the latencies of all SMs. */
-static enum fth_status measure_rows(struct study *study, double *rows, struct fth_error *error)
+/* Computes the mean of the middle half of the values, which it sorts. Unlike a median, it is not
+ * limited to whole cycles. */
+static enum fth_status find_middle(const double *values, size_t count, double *middle,
+                                   struct fth_error *error)
 {
-    const size_t sms = study->prober->sms;
-    uint32_t *all = calloc(sms, sizeof *all);
+    double *sorted = NULL;
+    FTH_TRY(fth_sorted_f64(values, count, "find L2 slices", &sorted, error));
+    const size_t cut = count / 4;
+    *middle = 0;
+    for (size_t i = cut; i < count - cut; i++)
+        *middle += sorted[i] / (double)(count - 2 * cut);
+    free(sorted);
+    return FTH_OK;
+}
+
+/* Computes what distinguishes the SM from others: for each slice, the cycles of all its reads. The
+ * lines of either home count equally. `all`: the reads of the SM, [MAP_REPEATS][LINES]. */
+static enum fth_status find_profile(const struct study *study, const struct side *side,
+                                    const double *all, double *profile, struct fth_error *error)
+{
+    for (size_t slice = 0; slice < side->slice_count; slice++) {
+        double sum = 0, homes = 0;
+        for (int home = 0; home < 2; home++) {
+            double values[MAP_REPEATS * LINES], middle;
+            size_t used = 0;
+            for (size_t i = 0; i < MAP_REPEATS * (size_t)LINES; i++)
+                if (side->slices[i % LINES] == slice &&
+                    __builtin_parityll(study->offsets[i % LINES] & study->plan->home_mask) == home)
+                    values[used++] = all[i];
+            if (used == 0)
+                continue;
+            FTH_TRY(find_middle(values, used, &middle, error));
+            sum += middle;
+            homes++;
+        }
+        profile[slice] = sum / homes; /* a slice has at least one line */
+    }
+    return FTH_OK;
+}
+
+/* The latencies of all SMs. */
+struct sm_map {
+    double *rows;     /* [sms][per_partition] the latency of each slice */
+    double *profiles; /* [sms][per_partition] cycles by which SMs are grouped */
+};
+
+static enum fth_status measure_rows(struct study *study, struct sm_map *map,
+                                    struct fth_error *error)
+{
+    const size_t sms = study->prober->sms, each = study->found->per_partition;
+    uint32_t *list = calloc(sms, sizeof *list);
     double *cycles = calloc(sms * LINES, sizeof *cycles);
+    double *all = calloc(sms * MAP_REPEATS * LINES, sizeof *all);
     size_t outliers = 0; /* the median ignores them */
     double overhead = 0;
     enum fth_status status = FTH_OK;
-    if (!all || !cycles)
+    if (!list || !cycles || !all)
         status = fth_no_memory(error, "find L2 slices", NULL);
     for (size_t i = 0; i < sms && status == FTH_OK; i++)
-        all[i] = (uint32_t)i;
+        list[i] = (uint32_t)i;
     if (status == FTH_OK)
-        status = measure_base(study, all, sms, MAP_REPEATS, cycles, &outliers, error);
+        status = measure_base(study, list, sms, MAP_REPEATS, cycles, all, &outliers, error);
+    for (size_t i = 0; i < sms && status == FTH_OK; i++) {
+        const struct side *side = &study->sides[partition_of(study->plan, i)];
+        status = find_row(study, side, cycles + i * LINES, map->rows + i * each, error);
+        if (status == FTH_OK)
+            status = find_profile(study, side, all + i * MAP_REPEATS * LINES,
+                                  map->profiles + i * each, error);
+    }
     if (status == FTH_OK)
-        status = find_overhead(study, cycles, &overhead, error);
-    for (size_t i = 0; i < sms && status == FTH_OK; i++)
-        status = find_row(study, &study->sides[partition_of(study->plan, i)], cycles + i * LINES,
-                          overhead, rows + i * study->found->per_partition, error);
-    free(all);
+        status = find_overhead(study, cycles, map->rows, &overhead, error);
+    for (size_t i = 0; i < sms * each && status == FTH_OK; i++)
+        map->rows[i] -= overhead;
+    free(list);
     free(cycles);
+    free(all);
     return status;
 }
 
-/* Finds groups of SMs of the same partition with equal latencies. */
-static enum fth_status group_sms(struct study *study, const double *rows, struct fth_error *error)
+/* Finds groups of SMs of the same partition with equal profiles. The latencies of a group are the
+ * means of its SMs. */
+static enum fth_status group_sms(struct study *study, const struct sm_map *map,
+                                 struct fth_error *error)
 {
     struct fth_slices *found = study->found;
-    const size_t sms = study->prober->sms, size = found->per_partition + 1;
+    const size_t sms = study->prober->sms, each = found->per_partition, size = each + 1;
     struct fth_vector_groups groups = {0};
     double *vectors = calloc(sms * size, sizeof *vectors);
     if (!vectors)
         return fth_no_memory(error, "find L2 slices", NULL);
     for (size_t i = 0; i < sms; i++) {
-        memcpy(vectors + i * size, rows + i * (size - 1), (size - 1) * sizeof *rows);
+        memcpy(vectors + i * size, map->profiles + i * each, each * sizeof *vectors);
         /* A last component keeps SMs of different partitions apart. */
-        vectors[i * size + size - 1] =
+        vectors[i * size + each] =
             2 * sm_group_cycles * (double)(size * partition_of(study->plan, i));
     }
     enum fth_status status =
@@ -473,27 +549,33 @@ static enum fth_status group_sms(struct study *study, const double *rows, struct
     if (status != FTH_OK)
         return status;
     found->group_count = groups.count;
-    found->cycles = calloc(groups.count * (size - 1), sizeof *found->cycles);
+    found->groups_overlap = groups.farthest >= groups.nearest;
+    found->cycles = calloc(groups.count * each, sizeof *found->cycles);
     if (!found->cycles)
         status = fth_no_memory(error, "find L2 slices", NULL);
-    for (size_t i = 0; i < groups.count && status == FTH_OK; i++)
-        for (size_t j = 0; j + 1 < size; j++)
-            found->cycles[i * (size - 1) + j] = groups.centres[i * size + j];
-    for (size_t i = 0; i < sms; i++)
+    for (size_t i = 0; i < sms && status == FTH_OK; i++) {
+        const size_t group = groups.group_of[i];
         found->groups[i] = groups.group_of[i];
+        for (size_t j = 0; j < each; j++)
+            found->cycles[group * each + j] +=
+                map->rows[i * each + j] / (double)groups.members[group];
+    }
     fth_vector_groups_fini(&groups);
     return status;
 }
 
 static enum fth_status find_map(struct study *study, struct fth_error *error)
 {
-    double *rows = calloc(study->prober->sms * study->found->per_partition, sizeof *rows);
-    if (!rows)
-        return fth_no_memory(error, "find L2 slices", NULL);
-    enum fth_status status = measure_rows(study, rows, error);
+    const size_t count = study->prober->sms * study->found->per_partition;
+    struct sm_map map = {.rows = calloc(count, sizeof *map.rows),
+                         .profiles = calloc(count, sizeof *map.profiles)};
+    enum fth_status status = map.rows && map.profiles
+                                 ? measure_rows(study, &map, error)
+                                 : fth_no_memory(error, "find L2 slices", NULL);
     if (status == FTH_OK)
-        status = group_sms(study, rows, error);
-    free(rows);
+        status = group_sms(study, &map, error);
+    free(map.rows);
+    free(map.profiles);
     return status;
 }
 

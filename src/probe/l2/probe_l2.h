@@ -289,7 +289,8 @@ struct fth_slice_hash {
     uint64_t
         masks[FTH_MAX_SLICE_MASKS]; /* the parities of these address bits determine the slice */
     size_t mask_count;
-    bool linear; /* the parities are the number of the slice */
+    bool linear;   /* the parities are the number of the slice */
+    bool doubtful; /* other differences leave most lines in their slice, too; a mask may be wrong */
 };
 /* Finds the hash. FTH_INCONCLUSIVE: there are too few lines, or the slices contradict each other;
  * hash->slice_bytes is valid nevertheless. */
@@ -319,6 +320,7 @@ struct fth_slices {
      * of different partitions with the same number have the same lines. */
     uint32_t *groups; /* [sms] SMs with the same number have the same latencies */
     size_t group_count;
+    bool groups_overlap;          /* SMs of a group differ by as much as groups do */
     double *cycles;               /* [group_count][per_partition] */
     struct fth_evidence evidence; /* slices that were found again with another line */
     size_t samples;

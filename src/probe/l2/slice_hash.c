@@ -12,7 +12,9 @@
  * with all pairs of lines that have it.
  *
  * Assumption: a difference of the kernel leaves every address of the page in its slice, and any
- * other difference changes the slice of most addresses. */
+ * other difference changes the slice of half of the addresses or more. A difference in between
+ * shows that a vector of the kernel is wrong: all pairs of lines that have it were, by the choice
+ * of the lines, among those that it leaves in their slice. */
 #include "probe/l2/probe_l2.h"
 
 #include <stdlib.h>
@@ -29,8 +31,17 @@ enum {
     MORE_PAIRS = 10,
     /* Pairs, all of them in one slice, that are too many for chance if slices are many, but too few
      * to decide. Chosen, not derived. */
-    DOUBTFUL_PAIRS = 6
+    DOUBTFUL_PAIRS = 6,
+    /* Candidates for vectors of the kernel that each one is compared with. Chosen: most of them are
+     * right, so that a wrong one conflicts with many. */
+    MAX_COMPARED = 64
 };
+
+/* A difference that changes the slice leaves up to half of all lines in theirs. From this fraction
+ * on, and with at least BETWEEN_PAIRS pairs, it contradicts the kernel. Chosen: the sum of a vector
+ * of the kernel and a wrong one leaves three quarters. */
+static const double between_fraction = 0.68;
+enum { BETWEEN_PAIRS = 64 };
 
 static unsigned log2_of(uint64_t number)
 {
@@ -67,6 +78,13 @@ static bool is_same(const struct differences *differences, size_t at, unsigned m
            (double)differences->same[at] >= min_same_fraction * (double)differences->pairs[at];
 }
 
+/* Whether a difference leaves more lines in their slice than one that changes it, but not all. */
+static bool is_between(const struct differences *differences, size_t at)
+{
+    return differences->pairs[at] >= BETWEEN_PAIRS &&
+           (double)differences->same[at] > between_fraction * (double)differences->pairs[at];
+}
+
 /* Finds the size of the largest aligned blocks whose lines are all in one slice. */
 static uint64_t find_granularity(const struct fth_sliced_lines *lines,
                                  const struct differences *differences)
@@ -92,18 +110,57 @@ static void reduce_all(const struct fth_gf2 *kernel, struct differences *differe
     }
 }
 
-/* Finds the kernel, in lines: the difference with the most pairs that leaves nearly all of them in
- * one slice is a vector of it, until there is none. */
-static void find_kernel(struct differences *differences, struct fth_gf2 *kernel)
+/* Differences that leave nearly all of their pairs in one slice. Those of the kernel are closed
+ * under XOR; others are not. */
+struct candidates {
+    size_t *list; /* space for all differences */
+    size_t count;
+};
+
+static void collect(const struct differences *differences, unsigned min_pairs,
+                    struct candidates *candidates)
+{
+    candidates->count = 0;
+    for (size_t at = 1; at < differences->count; at++)
+        if (is_same(differences, at, min_pairs))
+            candidates->list[candidates->count++] = at;
+}
+
+/* Returns the number of candidates, of up to MAX_COMPARED, whose sum with a candidate changes the
+ * slice of some pairs. A vector of the kernel conflicts only with candidates that are none. */
+static size_t count_conflicts(const struct differences *differences,
+                              const struct candidates *candidates, size_t candidate,
+                              unsigned min_pairs)
+{
+    const size_t compared = FTH_MIN(candidates->count, MAX_COMPARED);
+    size_t conflicts = 0;
+    for (size_t i = 0; i < compared; i++) {
+        const size_t sum = candidate ^ candidates->list[i * candidates->count / compared];
+        conflicts +=
+            sum && differences->pairs[sum] >= min_pairs && !is_same(differences, sum, min_pairs);
+    }
+    return conflicts;
+}
+
+/* Finds the kernel, in lines: of the candidates with the fewest conflicts, the one with the most
+ * pairs is a vector of it, until there is no candidate. */
+static void find_kernel(struct differences *differences, struct candidates *candidates,
+                        struct fth_gf2 *kernel)
 {
     for (;;) {
         /* There are as many remainders as the address bits that are left can have. */
         const unsigned min_pairs = log2_of(differences->count) - fth_gf2_rank(kernel) + MORE_PAIRS;
-        size_t best = 0;
-        for (size_t at = 1; at < differences->count; at++)
-            if (is_same(differences, at, min_pairs) &&
-                (best == 0 || differences->pairs[at] > differences->pairs[best]))
+        size_t best = 0, fewest = SIZE_MAX;
+        collect(differences, min_pairs, candidates);
+        for (size_t i = 0; i < candidates->count; i++) {
+            const size_t at = candidates->list[i];
+            const size_t conflicts = count_conflicts(differences, candidates, at, min_pairs);
+            if (conflicts < fewest ||
+                (conflicts == fewest && differences->pairs[at] > differences->pairs[best])) {
                 best = at;
+                fewest = conflicts;
+            }
+        }
         if (best == 0)
             return;
         fth_gf2_add(kernel, best);
@@ -122,12 +179,18 @@ static enum fth_status find_masks(const struct fth_sliced_lines *lines,
                                   struct fth_slice_hash *hash, struct fth_error *error)
 {
     struct fth_gf2 kernel = {0}, masks;
-    size_t tested = 0, doubtful = 0;
-    find_kernel(differences, &kernel);
+    size_t tested = 0, doubtful = 0, between = 0;
+    struct candidates candidates = {.list = calloc(differences->count, sizeof *candidates.list)};
+    if (!candidates.list)
+        return fth_no_memory(error, "find the hash of the L2 slices", NULL);
+    find_kernel(differences, &candidates, &kernel);
+    free(candidates.list);
     for (size_t at = 1; at < differences->count; at++) {
         tested += differences->pairs[at] >= DOUBTFUL_PAIRS;
         doubtful += is_same(differences, at, DOUBTFUL_PAIRS);
+        between += is_between(differences, at);
     }
+    hash->doubtful = between > 0;
     /* Nearly all remainders must be known to change the slice. */
     if (doubtful || 2 * (tested + 1) < differences->count >> fth_gf2_rank(&kernel))
         return fail(error, "there are too few pairs of lines");

@@ -37,6 +37,9 @@ static const double min_jump_cycles = 64;
 /* The load that waits is issued when the first one returns: after this fraction of the latency at
  * least, and this multiple at most. Chosen, not derived. */
 static const double min_latency_part = 0.5, max_latency_part = 2;
+/* Minimum size of the first jump, as a fraction of the largest one. Chosen: all jumps are about one
+ * latency. */
+static const double min_first_part = 0.5;
 /* Maximum deviation below and above the jump, as a fraction of it. Chosen, not derived. */
 static const double max_before = 0.25, min_after = 0.5;
 /* Ratio of the cycles per sector from memory to those from the L2, up to which the rate is the
@@ -48,14 +51,17 @@ static const double min_warp_part = 0.8;
 
 /* ---- loads of a warp ---- */
 
-/* Returns the number of loads before the largest jump. */
+/* Returns the number of loads before the first large jump. Load 2 L + 1 waits as long for load
+ * L + 1 as that one waits for the first, so that the largest jump need not be the first one. */
 static size_t find_jump(const double *cycles, size_t loads)
 {
-    size_t best = 1;
-    for (size_t n = 2; n < loads; n++)
-        if (cycles[n] - cycles[n - 1] > cycles[best] - cycles[best - 1])
-            best = n;
-    return best;
+    double largest = 0;
+    for (size_t n = 1; n < loads; n++)
+        largest = fmax(largest, cycles[n] - cycles[n - 1]);
+    size_t first = 1;
+    while (first + 1 < loads && cycles[first] - cycles[first - 1] < min_first_part * largest)
+        first++;
+    return first;
 }
 
 bool fth_decide_warp_loads(const double *cycles, size_t loads, double latency_cycles,

@@ -16,9 +16,12 @@ enum {
     LAGS = 31,
     SAMPLES = 3 /* of a repeat */
 };
-/* Numbers of warps that are tried. The first two with which merging makes a difference must give
- * the same window: where stores wait for each other, it depends on how many there are. */
-static const uint32_t warps[] = {2, 4, 6};
+/* Numbers of warps that are tried. The first three with which merging makes a difference must give
+ * the same window: where stores wait for each other, it depends on how many there are. On an H200,
+ * it is 60 to 90 cycles with 4 warps and 40 to 70 with 6, so that two of them can agree by chance.
+ * The last number is only tried if it is needed. */
+static const uint32_t warps[] = {2, 4, 6, 8};
+enum { FIRST_WARPS = 3, WINDOWS = 3 };
 /* Maximum difference of the two windows. Chosen: the distance of two lags on simulated GPUs. */
 static const double max_difference_cycles = 8;
 /* Ratio of the times of stores to different lines and to the same lines if they are merged, at
@@ -91,25 +94,33 @@ struct store_ends {
     double merged, different;
 };
 
-/* Finds the numbers of warps with which merging makes a difference. Returns how many there are. */
-static enum fth_status choose_warps(const struct fth_prober *prober, struct store_ends *ends,
-                                    size_t *count, size_t *samples, struct fth_error *error)
+/* The numbers of warps with which merging makes a difference. */
+struct merging_warps {
+    struct store_ends ends[FTH_COUNT(warps)];
+    size_t count;
+};
+
+/* Tries the numbers of warps from warps[first] to the one before warps[end]. */
+static enum fth_status try_warps(const struct fth_prober *prober, size_t first, size_t end,
+                                 struct merging_warps *merging, size_t *samples,
+                                 struct fth_error *error)
 {
-    struct fth_request requests[2 * FTH_COUNT(warps)];
+    struct fth_request requests[2 * FTH_COUNT(warps)] = {0};
     struct fth_answers answers = {0};
-    for (size_t i = 0; i < FTH_COUNT(warps); i++) {
-        requests[2 * i] = make_request(warps[i], 0, true);
-        requests[2 * i + 1] = make_request(warps[i], 0, false);
+    const size_t tried = end - first;
+    for (size_t i = 0; i < tried; i++) {
+        requests[2 * i] = make_request(warps[first + i], 0, true);
+        requests[2 * i + 1] = make_request(warps[first + i], 0, false);
     }
-    FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
+    FTH_TRY(fth_ask(prober, requests, 2 * tried, &answers, error));
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(warps) && status == FTH_OK; i++) {
-        struct store_ends own = {.warp_count = warps[i]};
+    for (size_t i = 0; i < tried && status == FTH_OK; i++) {
+        struct store_ends own = {.warp_count = warps[first + i]};
         status = find_median(&answers.items[2 * i], false, &own.merged, error);
         if (status == FTH_OK)
             status = find_median(&answers.items[2 * i + 1], false, &own.different, error);
         if (status == FTH_OK && own.different >= min_ratio * own.merged)
-            ends[(*count)++] = own;
+            merging->ends[merging->count++] = own;
     }
     for (size_t i = 0; i < answers.count; i++)
         *samples += answers.items[i].count;
@@ -141,33 +152,50 @@ static enum fth_status find_window(const struct fth_prober *prober, const struct
     return fth_decide_store_merges(lags, parts, LAGS, found, error);
 }
 
+/* Finds the window with another number of warps. It must be the same, and extends the interval. */
+static enum fth_status confirm_window(const struct fth_prober *prober,
+                                      const struct merging_warps *merging, size_t which,
+                                      struct fth_store_merges *found, struct fth_error *error)
+{
+    struct fth_store_merges other = {.samples = 0};
+    FTH_TRY(find_window(prober, &merging->ends[which], &other, error));
+    found->samples += other.samples;
+    if (fabs(found->window_cycles - other.window_cycles) > max_difference_cycles)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find merged stores", NULL,
+                        "stores are merged within %.0f cycles with %u warps, but %.0f with %u",
+                        found->window_cycles, merging->ends[0].warp_count, other.window_cycles,
+                        merging->ends[which].warp_count);
+    found->low = fmin(found->low, other.low);
+    found->high = fmax(found->high, other.high);
+    return FTH_OK;
+}
+
 enum fth_status fth_probe_store_merges(const struct fth_prober *prober,
                                        struct fth_store_merges *found, struct fth_error *error)
 {
     static const char operation[] = "find merged stores";
-    struct store_ends ends[FTH_COUNT(warps)];
-    struct fth_store_merges other = {.samples = 0};
-    size_t count = 0;
+    struct merging_warps merging = {.count = 0};
     *found = (struct fth_store_merges){.samples = 0};
-    FTH_TRY(choose_warps(prober, ends, &count, &found->samples, error));
-    if (count == 0)
+    FTH_TRY(try_warps(prober, 0, FIRST_WARPS, &merging, &found->samples, error));
+    if (merging.count == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "stores of two warps to the same lines take as long as stores to different "
                         "lines");
-    if (count == 1)
+    if (merging.count == 1)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "only with %u warps do stores to the same lines take less time",
-                        ends[0].warp_count);
-    FTH_TRY(find_window(prober, &ends[0], found, error));
-    FTH_TRY(find_window(prober, &ends[1], &other, error));
-    found->samples += other.samples;
-    if (fabs(found->window_cycles - other.window_cycles) > max_difference_cycles)
-        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
-                        "stores are merged within %.0f cycles with %u warps, but %.0f with %u",
-                        found->window_cycles, ends[0].warp_count, other.window_cycles,
-                        ends[1].warp_count);
-    found->low = fmin(found->low, other.low);
-    found->high = fmax(found->high, other.high);
+                        merging.ends[0].warp_count);
+    FTH_TRY(find_window(prober, &merging.ends[0], found, error));
+    for (size_t i = 1; i < WINDOWS; i++) {
+        if (i == merging.count)
+            FTH_TRY(
+                try_warps(prober, FIRST_WARPS, FTH_COUNT(warps), &merging, &found->samples, error));
+        if (i == merging.count)
+            return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                            "only with %u and %u warps do stores to the same lines take less time",
+                            merging.ends[0].warp_count, merging.ends[1].warp_count);
+        FTH_TRY(confirm_window(prober, &merging, i, found, error));
+    }
     found->window_cycles = (found->low + found->high) / 2;
     return FTH_OK;
 }

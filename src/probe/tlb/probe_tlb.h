@@ -149,6 +149,7 @@ struct fth_page_misses {
     uint64_t missed_loads, loads; /* over all passes, without outliers */
     uint64_t missed_pages;        /* positions that miss in most passes */
     uint64_t inconsistent_loads;  /* loads that differ from most passes at their position */
+    uint64_t mixed_pages;         /* positions that miss in about half of the passes */
     unsigned passes;              /* of the walk; positions are counted over them */
 };
 /* Counts the misses of a level in a walk. */

@@ -365,6 +365,20 @@ static enum fth_status compare_cycles(const struct fth_spectrum repeats[REPEATS]
     return FTH_OK;
 }
 
+/* Slow accesses at equal distances are a page table only if most repeats show them. In the medians
+ * of all repeats, two slow accesses can have any distance by chance. */
+static void confirm_switches(const struct fth_spectrum repeats[REPEATS],
+                             struct fth_spectrum *spectrum)
+{
+    size_t present = 0;
+    for (size_t i = 0; i < REPEATS; i++)
+        present += repeats[i].patterns[FTH_PATTERN_SWITCH].presence == FTH_PRESENT;
+    if (2 * present > REPEATS)
+        return;
+    spectrum->patterns[FTH_PATTERN_SWITCH].presence = FTH_ABSENT;
+    spectrum->page_table_bytes = 0;
+}
+
 /* Evaluates each repeat alone. Those with the same result as all of them are the evidence. */
 static enum fth_status evaluate_repeats(const struct spectrum_study *study,
                                         struct fth_spectrum *spectrum, struct fth_error *error)
@@ -375,9 +389,12 @@ static enum fth_status evaluate_repeats(const struct spectrum_study *study,
         (struct fth_evidence){.repeats = REPEATS};
     for (size_t i = 0; i < REPEATS; i++) {
         struct spectrum_study alone = *study;
-        bool same = true;
         alone.only = i + 1;
         FTH_TRY(evaluate(&alone, &repeats[i], error));
+    }
+    confirm_switches(repeats, spectrum);
+    for (size_t i = 0; i < REPEATS; i++) {
+        bool same = true;
         for (size_t k = 0; k < FTH_PATTERNS; k++)
             same = same && repeats[i].patterns[k].presence == spectrum->patterns[k].presence;
         spectrum->evidence.agree += same;

@@ -42,6 +42,10 @@ enum {
     SERIES_PASSES =
         6,     /* passes whose single loads are kept, as of caches (discover/dissect/dissect.c) */
     TURNS = 2, /* maximum attempts to find the sets. Chosen to limit the time. */
+    /* A walk in which more pages miss in about half of the passes than MAX_MIXED and 1/MIXED_PART
+     * of those that miss in most does not show how many miss. Chosen: with noise there are none. */
+    MAX_MIXED = 1,
+    MIXED_PART = 8,
     /* Standard deviations by which a single miss must exceed a hit. The same value as
      * for a step in tlb_step.c (MIN_STEP_SIGMAS). */
     MIN_CLEAR = 6
@@ -177,6 +181,9 @@ static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_
             const struct fth_tlb_miss_point point = {walks[i].count, misses.missed_pages};
             sets->curve_evidence.repeats += (double)misses.loads;
             sets->curve_evidence.agree += (double)(misses.loads - misses.inconsistent_loads);
+            if (misses.mixed_pages > MAX_MIXED + misses.missed_pages / MIXED_PART)
+                sets->doubt = "many pages miss in about half of the passes: this level or an inner "
+                              "one is not LRU";
             if (point.missed && point.pages > study->level->entries)
                 status = keep_series(study, &walks[i], sets, error);
             sets->miss_curve[sets->miss_curve_count++] = point;

@@ -193,6 +193,11 @@ bool fth_tlb_step_missed(const struct fth_page_walk *walk, const struct fth_tlb_
                           : walk->mean[position] > fth_tlb_step_threshold(step);
 }
 
+/* A position is mixed if the numbers of its hits and of its misses differ by less than this
+ * fraction of the passes. Chosen: where a page misses in every other pass, they differ by at most
+ * one. */
+static const double max_mixed_part = 0.2;
+
 struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *walk,
                                                  const struct fth_tlb_step *step)
 {
@@ -203,8 +208,10 @@ struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *wal
         misses.missed_pages += missed;
         misses.missed_loads += step->per_load ? times : missed;
         misses.loads += step->per_load ? passes : 1;
-        if (step->per_load)
-            misses.inconsistent_loads += missed ? passes - times : times;
+        if (!step->per_load)
+            continue;
+        misses.inconsistent_loads += missed ? passes - times : times;
+        misses.mixed_pages += fabs(2.0 * times - passes) < max_mixed_part * passes;
     }
     return misses;
 }

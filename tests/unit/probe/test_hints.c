@@ -442,6 +442,8 @@ static void priorities_follow_from_what_stays(void **state)
         {{1, 1, 1}, {1, 0.6, 0}, FTH_ACCESS_LAST},
         {{1, 1, 0.5}, {1, 0.6, 0}, FTH_ACCESS_UNKNOWN}, /* neither last nor normal */
         {{1, 1, 1}, {1, 1, 1}, FTH_ACCESS_UNKNOWN},     /* nothing is evicted */
+        {{0.45, 0, 0}, {1, 0.7, 0}, FTH_ACCESS_FIRST},  /* all, when most plain lines stay */
+        {{0.2, 0, 0}, {1, 0.4, 0}, FTH_ACCESS_UNKNOWN}, /* some lines first, others not */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++)
         assert_int_equal(fth_decide_priority(rows[i].own, rows[i].plain, 3), rows[i].priority);

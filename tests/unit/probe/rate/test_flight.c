@@ -47,6 +47,21 @@ static void the_jump_is_the_limit(void **state)
     assert_false(fth_decide_warp_loads(cycles, LOADS, 520, &limit));
 }
 
+/* Load 2 L + 1 waits for load L + 1. Its wait may be the longest one, but the first one counts. */
+static void the_first_jump_is_the_limit(void **state)
+{
+    (void)state;
+    double cycles[LOADS];
+    uint32_t limit;
+    for (size_t at = 2; at < LOADS / 2; at++) {
+        fill_cycles(cycles, at, 500);
+        for (size_t n = 2 * at; n < LOADS; n++)
+            cycles[n] += 501;
+        assert_true(fth_decide_warp_loads(cycles, LOADS, 520, &limit));
+        assert_int_equal(limit, at);
+    }
+}
+
 static void both_latencies_give_the_same_number(void **state)
 {
     (void)state;
@@ -197,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_jump_is_the_limit),
+        cmocka_unit_test(the_first_jump_is_the_limit),
         cmocka_unit_test(both_latencies_give_the_same_number),
         cmocka_unit_test(random_limits_are_right_or_unknown),
         cmocka_unit_test(without_limits_nothing_is_found),

@@ -103,9 +103,64 @@ static void without_a_difference_nothing_is_found(void **state)
     }
 }
 
+/* A device with a window for each even number of warps up to 8; 0: merging makes no difference. */
+static enum fth_status measure_windows(void *state, const struct fth_request *requests,
+                                       size_t count, struct fth_samples *samples,
+                                       struct fth_error *error)
+{
+    const unsigned *windows = state;
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_merge_stores *merge = &requests[i].merge;
+        const unsigned window = windows[merge->warps / 2 - 1], lag = 4 * merge->lag;
+        const bool merged = merge->shared && window && lag < window;
+        samples[i] = (struct fth_samples){
+            .clock_mhz = 1000,
+            .count = (size_t)3 * merge->repeats,
+            .cycles = calloc((size_t)3 * merge->repeats, sizeof *samples[i].cycles)};
+        for (size_t k = 0; k < samples[i].count; k += 3) {
+            samples[i].cycles[k + 1] = lag;
+            samples[i].cycles[k + 2] = lag + (merged ? 1000 : 2000);
+        }
+    }
+    return FTH_OK;
+}
+
+/* Windows with two numbers of warps can agree by chance, so that a third one must, too. */
+static void three_windows_must_agree(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = measure_windows};
+    static const struct {
+        unsigned windows[4];
+        const char *cause; /* NULL: known */
+    } rows[] = {
+        {{0, 60, 60, 60}, NULL},
+        {{60, 60, 60, 0}, NULL},
+        {{0, 66, 60, 40}, "but 36 with 8"},
+        {{60, 60, 90, 60}, "but 92 with 6"},
+        {{0, 60, 60, 0}, "only with 4 and 6 warps"},
+        {{0, 0, 60, 60}, "only with 6 warps"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        unsigned windows[4];
+        memcpy(windows, rows[i].windows, sizeof windows);
+        struct fth_device device = {.ops = &ops, .state = windows, .id = "fake"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        struct fth_store_merges found;
+        struct fth_error error = FTH_NO_ERROR;
+        const enum fth_status status = fth_probe_store_merges(&prober, &found, &error);
+        assert_int_equal(status, rows[i].cause ? FTH_INCONCLUSIVE : FTH_OK);
+        if (rows[i].cause && !strstr(error.cause, rows[i].cause))
+            fail_msg("row %zu: %s", i, error.cause);
+        assert_true(rows[i].cause || (found.low <= 60 && found.high >= 60));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_windows_must_agree),
         cmocka_unit_test(the_window_lies_between_two_lags),
         cmocka_unit_test(random_windows_are_right_or_unknown),
         cmocka_unit_test(without_a_difference_nothing_is_found),

@@ -314,6 +314,48 @@ static void lost_lines_are_no_hits(void **state)
     }
 }
 
+/* First touches of which numbers 20 and 60 are slow in each repeat. With `others`, another one is,
+ * too, in each repeat a different one. */
+static enum fth_status measure_slow(void *state, const struct fth_request *requests, size_t count,
+                                    struct fth_samples *samples, struct fth_error *error)
+{
+    const bool *others = state;
+    uint64_t resident = 8;
+    const enum fth_status status = measure_spectrum(&resident, requests, count, samples, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        if (requests[i].chase.steps[0].kind != FTH_STEP_TIME_HOPS)
+            continue;
+        samples[i].cycles[20] = samples[i].cycles[60] = 900;
+        if (*others)
+            samples[i].cycles[25 + i] = 900;
+    }
+    return status;
+}
+
+/* Two slow accesses have a distance, but are no page tables unless most repeats show them alone. */
+static void single_repeats_confirm_page_tables(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops slow_ops = {.measure = measure_slow};
+    for (int row = 0; row < 2; row++) {
+        bool others = row;
+        struct fth_device device = {.ops = &slow_ops, .state = &others, .id = "fake"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        const struct fth_spectrum_plan plan = {.path = FTH_PATH_CG,
+                                               .carveout_percent = -1,
+                                               .page_bytes = 2 << 20,
+                                               .first_entries = 16,
+                                               .second_entries = 100,
+                                               .max_bytes = UINT64_C(16) << 30};
+        struct fth_spectrum spectrum;
+        assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
+        assert_int_equal(spectrum.patterns[FTH_PATTERN_SWITCH].presence,
+                         others ? FTH_ABSENT : FTH_PRESENT);
+        assert_int_equal(spectrum.page_table_bytes, others ? 0 : 40 * spectrum.stride_bytes);
+        assert_true(spectrum.table_evidence.agree == spectrum.table_evidence.repeats);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +365,7 @@ int main(void)
         cmocka_unit_test(groups_show_what_the_first_load_costs),
         cmocka_unit_test(penalties_need_two_misses),
         cmocka_unit_test(lost_lines_are_no_hits),
+        cmocka_unit_test(single_repeats_confirm_page_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
