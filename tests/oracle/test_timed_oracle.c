@@ -250,6 +250,16 @@ static void random_instructions(struct fth_rng *rng, struct timed_instruction *i
         if (below(rng, 4) == 0)
             instructions[i] = variants[below(rng, FTH_COUNT(variants))];
         instructions[i].bytes = (uint32_t)PICK(rng, 4, 4, 8);
+        if (below(rng, 6) == 0 && instructions[i].kind != FTH_TRACE_ATOMIC) {
+            instructions[i] =
+                (struct timed_instruction){.kind = instructions[i].kind,
+                                           .bytes = (uint32_t)PICK(rng, 1, 2, 4, 4, 8, 16),
+                                           .hints = FTH_TRACE_LOCAL,
+                                           .local = true};
+            /* The L1 does not keep a store of a part of a word. */
+            if (instructions[i].bytes < 4 && instructions[i].kind == FTH_TRACE_WRITE)
+                instructions[i].l1 = ORACLE_NO_ALLOCATE;
+        }
         instructions[i].wait = below(rng, 5) ? (uint32_t)PICK(rng, 0, 1, 5, 40) : UINT32_MAX;
     }
 }
@@ -347,7 +357,7 @@ static void write_launch(struct fth_trace_writer *writer, const struct program *
     const struct timed_launch *launch = &program->launches[index];
     const uint32_t grid[3] = {(uint32_t)launch->blocks, 1, 1};
     const uint32_t block[3] = {32 * (uint32_t)launch->warps, 1, 1};
-    const struct fth_trace_launch totals = {.shared_bytes = 0};
+    const struct fth_trace_launch totals = {.local_bytes = ORACLE_LOCAL_BYTES};
     size_t numbers[INSTRUCTIONS];
     char kernel[8];
     struct fth_records records = {0};

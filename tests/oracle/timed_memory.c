@@ -592,12 +592,14 @@ static uint64_t perform(struct timed_memory *memory, const struct request *reque
     return now;
 }
 
-/* Returns the turn of a lane of an access. Lanes of an atomic with the same address take turns,
- * unless all lanes have this address. */
-static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane)
+/* Returns the turn of a byte of a lane. Lanes of an atomic with the same address take turns, unless
+ * all lanes have this address. So do the words of an access to local memory. */
+static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
 {
     const uint64_t *addresses = issue->access->addresses;
     uint32_t before = 0, others = 0;
+    if (issue->instruction->local)
+        return byte / ORACLE_WORD;
     if (issue->instruction->kind != FTH_TRACE_ATOMIC)
         return 0;
     for (uint32_t t = 0; t < issue->access->threads; t++) {
@@ -605,6 +607,15 @@ static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane)
         others += addresses[t] != addresses[lane];
     }
     return others ? before : 0;
+}
+
+/* Returns the address of a byte of a lane. */
+static uint64_t address_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
+{
+    const uint64_t address = issue->base + issue->access->addresses[lane];
+    return issue->instruction->local
+               ? address + byte / ORACLE_WORD * ORACLE_WORD_DISTANCE + byte % ORACLE_WORD
+               : address + byte;
 }
 
 /* Finds the first line of a turn of an access from the address `from` on, and the bytes that it
@@ -615,9 +626,11 @@ static bool next_request(const struct timed_gpu *gpu, const struct timed_issue *
     *request = (struct request){.issue = issue, .line = UINT64_MAX};
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t t = 0; t < issue->access->threads; t++)
-            for (uint32_t b = 0; turn_of(issue, t) == turn && b < issue->instruction->bytes; b++) {
-                const uint64_t address = issue->access->addresses[t] + b;
+            for (uint32_t b = 0; b < issue->instruction->bytes; b++) {
+                const uint64_t address = address_of(issue, t, b);
                 const uint64_t line = address / gpu->line_bytes * gpu->line_bytes;
+                if (turn_of(issue, t, b) != turn)
+                    continue;
                 if (pass == 0 && line >= from && line < request->line)
                     request->line = line;
                 if (pass == 1 && line == request->line) {
@@ -637,7 +650,7 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
         occupy(&l1->free_at, now, issue->shared * CYCLE);
     uint64_t at = later(now, l1->free_at);
     *accepted = *done = at;
-    for (uint32_t turn = 0; turn < issue->access->threads; turn++) {
+    for (uint32_t turn = 0; turn < 32; turn++) {
         uint64_t from = 0;
         for (; next_request(memory->gpu, issue, turn, from, &request); at += CYCLE) {
             *done = later(*done, perform(memory, &request, at));

@@ -251,10 +251,13 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
 {
     struct warp *warp = &run->warps[index];
     const struct timed_instruction *instruction = &run->instructions[warp->next->instruction];
-    const struct timed_issue issue = {.sm = run->slots[index / run->launch->warps].sm,
-                                      .shared = warp->shared,
-                                      .access = warp->next,
-                                      .instruction = instruction};
+    const uint64_t warps = run->launch->warps;
+    const struct timed_issue issue = {
+        .sm = run->slots[index / warps].sm,
+        .base = instruction->local ? oracle_local_memory(index / warps, warps, index % warps) : 0,
+        .shared = warp->shared,
+        .access = warp->next,
+        .instruction = instruction};
     uint64_t done;
     timed_memory_access(run->memory, &issue, now, &warp->ready, &done);
     run->end = later(run->end, done);

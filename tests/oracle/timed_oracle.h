@@ -43,6 +43,7 @@ struct timed_instruction {
     uint32_t cache_op, hints; /* only for the trace; the oracle uses the next two */
     enum oracle_l1 l1;
     uint64_t l2_fill_bytes; /* 0: timed_gpu.fill_bytes */
+    bool local;             /* addresses are offsets in the local memory of the warp */
 };
 
 struct timed_oracle_access {

@@ -68,7 +68,8 @@ void fth_line_requests_add(struct fth_line_requests *requests, size_t from,
  * this group as a range of bytes within the line. */
 struct fth_cache_run fth_take_sector_run(const struct fth_shape *shape, uint64_t *sectors);
 /* Appends one request per line that the access touches, by ascending address. Lanes of an atomic
- * that have the same address, but not all lanes, take turns; each turn has requests of its own. */
+ * that have the same address, but not all lanes, take turns; each turn has requests of its own.
+ * Local memory: each word of 4 bytes per lane has requests of its own. */
 void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *shape,
                   const struct fth_compact_access *access,
                   const struct fth_trace_instruction *instruction);

@@ -99,6 +99,12 @@ static struct fth_timed_access *allocate(struct fth_streams *streams, size_t byt
     return access;
 }
 
+void fth_streams_place(struct fth_warp_stream *stream, uint64_t address)
+{
+    for (uint32_t i = 0; i < stream->first->line_count; i++)
+        stream->first->lines[i].line += address;
+}
+
 void fth_streams_drop(struct fth_warp_stream *stream)
 {
     struct fth_timed_access *access = stream->first;

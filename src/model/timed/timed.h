@@ -122,6 +122,9 @@ static inline FTH_MUST_USE enum fth_status fth_streams_peek(struct fth_streams *
     *access = stream->first;
     return FTH_OK;
 }
+/* Moves the first access of a stream, to local memory, to the local memory of its warp. Before
+ * that, its addresses are offsets. */
+void fth_streams_place(struct fth_warp_stream *stream, uint64_t address);
 /* Removes the first access of a stream. It is no longer valid afterwards. */
 void fth_streams_drop(struct fth_warp_stream *stream);
 /* The runs of an access that is not yet dropped. */

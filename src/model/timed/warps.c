@@ -43,6 +43,7 @@ struct block {
 /* What the model needs of an instruction. */
 struct facts {
     enum fth_trace_access_kind kind;
+    bool is_local; /* accesses local memory */
     uint32_t wait;
 };
 
@@ -85,7 +86,8 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
             fth_trace_instruction_at(context->trace, i);
         /* Without a pace, nothing is known; then a result is needed at once. */
         const uint32_t wait = context->has_pace ? instruction->wait : 0;
-        warps->facts[i] = (struct facts){instruction->kind, wait};
+        warps->facts[i] =
+            (struct facts){instruction->kind, (instruction->hints & FTH_TRACE_LOCAL) != 0, wait};
     }
     return FTH_OK;
 }
@@ -244,6 +246,10 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     const struct fth_timed_access *access = warp->stream->first;
     const struct facts *facts = &warps->facts[access->instruction];
     uint64_t accepted, done;
+    if (facts->is_local)
+        fth_streams_place(warp->stream,
+                          fth_local_address(warps->context.setting, event / warps->warps_per_block,
+                                            event % warps->warps_per_block));
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, block->sm, access->shared, now);
     if (!fth_timed_l1s_access(warps->context.l1s, block->sm, access, facts->kind, now, &accepted,

@@ -490,6 +490,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .unit = (enum fth_ptx_unit)inst->unit,
         .returns = inst->operands->write_count > 0,
         .compares = kind == FTH_ACCESS_ATOMIC && inst->atomic == A_CAS,
+        .in_registers = inst->operands->in_registers,
         .wait = inst->operands->wait,
         .issued = cost.instructions,
         .cycles = cost.cycles,
