@@ -317,12 +317,13 @@ static void random_launch(struct fth_rng *rng, struct program *program, size_t i
     if (below(rng, 5) == 0)
         return; /* without a pace */
     for (uint32_t from = 0; from <= INSTRUCTIONS; from++)
-        for (uint32_t to = 0; to < INSTRUCTIONS; to++)
-            if (below(rng, 6) && uses(launch, to) && (from == INSTRUCTIONS || uses(launch, from))) {
+        for (uint32_t to = 0; to <= INSTRUCTIONS; to++)
+            if (below(rng, 6) && (to == INSTRUCTIONS || uses(launch, to)) &&
+                (from == INSTRUCTIONS || uses(launch, from))) {
                 const uint64_t count = 1 + below(rng, 9);
                 program->pace[index][launch->pace_count++] = (struct timed_pace){
                     .from = from < INSTRUCTIONS ? from : UINT32_MAX,
-                    .to = to,
+                    .to = to < INSTRUCTIONS ? to : UINT32_MAX,
                     .count = count,
                     .instructions = below(rng, PICK(rng, 2, 12, 60) * count),
                     .shared = below(rng, 3) ? 0 : below(rng, 4 * count),
@@ -343,7 +344,8 @@ static void random_program(struct fth_rng *rng, struct program *program, uint64_
     bool known[INSTRUCTIONS] = {false};
     for (size_t i = 0; i < program->launch_count; i++)
         for (size_t k = 0; k < program->launches[i].pace_count; k++)
-            known[program->pace[i][k].to] = true;
+            if (program->pace[i][k].to != UINT32_MAX)
+                known[program->pace[i][k].to] = true;
     for (size_t i = 0; i < INSTRUCTIONS; i++)
         if (!known[i])
             program->instructions[i].wait = UINT32_MAX;
@@ -389,7 +391,7 @@ static void write_launch(struct fth_trace_writer *writer, const struct program *
         const struct timed_pace *row = &launch->pace[i];
         struct fth_pace_step *step = fth_pace_step(
             &pace, row->from == UINT32_MAX ? FTH_PACE_START : (uint32_t)numbers[row->from],
-            (uint32_t)numbers[row->to]);
+            row->to == UINT32_MAX ? FTH_PACE_END : (uint32_t)numbers[row->to]);
         step->count = row->count;
         step->instructions = row->instructions;
         step->shared = row->shared;

@@ -54,7 +54,7 @@ struct timed_oracle_access {
 
 /* What warps do between two accesses: a row of the pace. */
 struct timed_pace {
-    uint32_t from, to; /* instructions; from = UINT32_MAX: the start of the warp */
+    uint32_t from, to; /* instructions; UINT32_MAX: the start and the end of the warp */
     uint64_t count, instructions, shared, barriers, latency_cycles;
 };
 

@@ -122,6 +122,12 @@ static inline FTH_MUST_USE enum fth_status fth_streams_peek(struct fth_streams *
     *access = stream->first;
     return FTH_OK;
 }
+/* What a warp without further accesses executes until it ends. All are 0 if this is unknown. */
+struct fth_timed_tail {
+    uint32_t gap, latency; /* as in struct fth_timed_access */
+};
+struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
+                                       const struct fth_warp_stream *stream);
 /* Moves the first access of a stream, to local memory, to the local memory of its warp. Before
  * that, its addresses are offsets. */
 void fth_streams_place(struct fth_warp_stream *stream, uint64_t address);

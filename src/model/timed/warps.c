@@ -186,6 +186,25 @@ static void end_warp(struct fth_warps *warps, uint32_t slot, const struct warp *
 
 /* ---- accesses ---- */
 
+/* Lets a warp that has issued its last instruction at `now` issue `gap` more, which take at least
+ * `latency` cycles. Returns when it issues the last one. */
+static uint64_t issue_after(struct fth_warps *warps, uint32_t event, uint32_t gap, uint32_t latency,
+                            uint64_t now)
+{
+    const uint64_t issue = warps->context.timing->issue, cycle = FTH_TICKS_PER_CYCLE;
+    struct warp *warp = &warps->warps[event];
+    const uint32_t sm = warps->blocks[event / warps->warps_per_block].sm;
+    warp->issued += gap;
+    const uint64_t running = now + (gap * issue > latency * cycle ? gap * issue : latency * cycle);
+    const uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
+    uint64_t *free_at =
+        &warps->scheduler_free_at[sm * warps->schedulers +
+                                  event % warps->warps_per_block % warps->schedulers];
+    *free_at = (*free_at > now ? *free_at : now) + gap * cycle;
+    const uint64_t lead = at == running ? MAX_LEAD_CYCLES * cycle : 0;
+    return *free_at > at + lead ? *free_at - lead : at;
+}
+
 /* Schedules the next access of a warp that has issued its last instruction at `now`. */
 static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_t now,
                                 struct fth_error *error)
@@ -197,21 +216,12 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     const struct fth_timed_access *access = NULL;
     FTH_TRY(fth_streams_peek(context->streams, block->index, warp->stream, &access, error));
     if (!access) {
-        end_warp(warps, slot, warp, now);
+        const struct fth_timed_tail tail = fth_streams_tail(context->streams, warp->stream);
+        end_warp(warps, slot, warp,
+                 tail.gap ? issue_after(warps, event, tail.gap, tail.latency, now) : now);
         return FTH_OK;
     }
-    const uint64_t issue = context->timing->issue;
-    warp->issued += access->gap;
-    const uint64_t issuing = access->gap * issue;
-    const uint64_t latency = access->latency * (uint64_t)FTH_TICKS_PER_CYCLE;
-    const uint64_t running = now + (issuing > latency ? issuing : latency);
-    uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
-    uint64_t *free_at =
-        &warps->scheduler_free_at[block->sm * warps->schedulers +
-                                  event % warps->warps_per_block % warps->schedulers];
-    *free_at = (*free_at > now ? *free_at : now) + (uint64_t)access->gap * FTH_TICKS_PER_CYCLE;
-    const uint64_t lead = at == running ? MAX_LEAD_CYCLES * (uint64_t)FTH_TICKS_PER_CYCLE : 0;
-    at = *free_at > at + lead ? *free_at - lead : at;
+    const uint64_t at = issue_after(warps, event, access->gap, access->latency, now);
     if (!access->barrier) {
         fth_event_queue_add(context->queue, event, at);
         return FTH_OK;
