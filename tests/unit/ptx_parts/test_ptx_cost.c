@@ -178,9 +178,19 @@ static const struct {
     const char *instruction;
     uint32_t instructions, cycles;
 } weights[] = {
-    {"add.f32 %f1, %f2, %f3;", 1, 4},        {"fma.rn.f64 %d1, %d2, %d3, %d4;", 1, 8},
-    {"ex2.approx.ftz.f32 %f1, %f2;", 1, 17}, {"shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", 1, 23},
-    {"mul.lo.s64 %rd1, %rd2, %rd3;", 4, 16}, {"st.global.f32 [%rd1], %f1;", 1, 0},
+    {"add.f32 %f1, %f2, %f3;", 1, 4},
+    {"fma.rn.f64 %d1, %d2, %d3, %d4;", 1, 8},
+    {"ex2.approx.ftz.f32 %f1, %f2;", 1, 17},
+    {"shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", 1, 20},
+    {"atom.shared.add.u32 %r1, [%r2], %r3;", 1, 28},
+    {"atom.shared.cas.b32 %r1, [%r2], %r3, %r4;", 1, 34},
+    {"atom.shared.add.f64 %d1, [%r2], %d2;", 8, 111},
+    {"atom.shared.add.u64 %rd1, [%r2], %rd2;", 8, 108},
+    {"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];", 1, 24},
+    {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r3, %r4, %r5}, [%r2];", 1, 31},
+    {"ld.const.u32 %r1, [%rd1];", 1, 30},
+    {"mul.lo.s64 %rd1, %rd2, %rd3;", 4, 16},
+    {"st.global.f32 [%rd1], %f1;", 1, 0},
 };
 
 static void knows_weights(void **state)
