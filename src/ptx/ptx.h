@@ -428,6 +428,7 @@ struct fth_ptx_access {
     bool returns;  /* the instruction writes registers: ld and atom, but not st, red and copies */
     bool compares; /* atom.cas */
     bool in_registers; /* as in struct fth_ptx_operands: it is no access to memory on a GPU */
+    bool is_merged;    /* as in struct fth_ptx_operands */
     uint32_t wait;     /* as in struct fth_ptx_operands */
     /* What the warp has executed so far, as estimated from the PTX (cost/): machine instructions,
      * including this one, and the sum of the latencies of dependent instructions in cycles. */
@@ -507,6 +508,9 @@ struct fth_ptx_operands {
     /* An access to a local variable that an assembler keeps in registers, as estimated from the PTX
      * (cost/cost_local.c). */
     bool in_registers;
+    /* A load of a word of shared memory that an assembler merges with other loads to one of four
+     * words, of which this is not the first (cost/cost_find.c). */
+    bool is_merged;
     bool drains; /* waits until all accesses in flight are complete (calls, fences) */
     /* For a load and for cp.async: machine instructions until the warp needs the result, as
      * estimated from the PTX (cost/cost_waits.c); UINT32_MAX: never, or unknown. */

@@ -329,13 +329,37 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
     return !waited || on_barrier(user, who->block, 0, 1u << who->warp);
 }
 
+/* Returns true if an access to shared memory is part of the request of another load. A load of four
+ * words per lane is one request if the lanes read at most 128 bytes, at 8 addresses; otherwise, it
+ * takes as long as four requests. */
+static bool shares_request(const struct fth_ptx_access *access)
+{
+    enum { MAX_ADDRESSES = 8 };
+    uint32_t changes = 0;
+    uint64_t last = 0;
+    if (!access->is_merged)
+        return false;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const struct fth_ptx_linear *linear = access->linear;
+        const uint64_t address = access->addresses
+                                     ? access->addresses[lane]
+                                     : linear->base + lane % access->row_lanes * linear->step +
+                                           lane / access->row_lanes * linear->row_step;
+        changes += left == access->mask || address != last;
+        last = address;
+    }
+    return changes <= MAX_ADDRESSES;
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
     if (block && count_untraced(worker, access)) {
-        block->progress[access->who.warp].shared += access->space == FTH_SPACE_SHARED;
+        block->progress[access->who.warp].shared +=
+            access->space == FTH_SPACE_SHARED && !shares_request(access);
         return true;
     }
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;

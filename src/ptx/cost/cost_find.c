@@ -385,6 +385,9 @@ bool fth_ptx_find_costs(struct fth_ptx_module *module, struct fth_ptx_function *
         reduce_divisions(&scan);
         merge_wide(&scan);
         merge_shared(&scan);
+        for (size_t pc = 0; pc < function->code_count; pc++)
+            operands[pc].is_merged = scan.merged[pc] && !scan.weights[pc].instructions &&
+                                     is_shared_word(&function->code[pc]);
         merge(&scan);
         add_up(&scan, costs);
         function->costs = costs;

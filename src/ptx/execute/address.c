@@ -491,6 +491,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .returns = inst->operands->write_count > 0,
         .compares = kind == FTH_ACCESS_ATOMIC && inst->atomic == A_CAS,
         .in_registers = inst->operands->in_registers,
+        .is_merged = inst->operands->is_merged,
         .wait = inst->operands->wait,
         .issued = cost.instructions,
         .cycles = cost.cycles,
