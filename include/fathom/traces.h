@@ -93,6 +93,8 @@ FTH_API const char *fth_source_file(const struct fth_source_position *position);
  * in the local memory of the warp, in which word w (of 4 bytes) of lane l is at byte 128 w + 4 l.
  * An access of several words has the address of the first one. */
 #define FTH_TRACE_LOCAL (UINT32_C(1) << 11)
+/* The bit for an atomic on floating-point numbers. */
+#define FTH_TRACE_FLOAT (UINT32_C(1) << 12)
 
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
@@ -114,7 +116,7 @@ struct fth_trace_instruction {
      * 3 first, 4 last, 5 no_allocate. Bits 6 and 7: size of the prefetch: 0 none, 1 .L2::64B,
      * 2 .L2::128B, 3 .L2::256B. Bit 8: .relaxed, .acquire or .release. Bits 9 and 10: 0 lanes of
      * the warp, 1 cp.async, 2 others, such as bulk copies. Bit 11 (FTH_TRACE_LOCAL): local memory.
-     */
+     * Bit 12 (FTH_TRACE_FLOAT): an atomic on floating-point numbers. */
     uint32_t hints;
     /* For a load: how many machine instructions the warp issues before it needs the result, as
      * estimated from the PTX. UINT32_MAX: it never needs it, or this is unknown. */

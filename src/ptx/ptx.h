@@ -427,6 +427,7 @@ struct fth_ptx_access {
     enum fth_ptx_path path;
     bool returns;  /* the instruction writes registers: ld and atom, but not st, red and copies */
     bool compares; /* atom.cas */
+    bool is_float; /* an atomic on floating-point numbers */
     bool in_registers; /* as in struct fth_ptx_operands: it is no access to memory on a GPU */
     bool is_merged;    /* as in struct fth_ptx_operands */
     uint32_t wait;     /* as in struct fth_ptx_operands */
@@ -442,8 +443,8 @@ struct fth_ptx_access {
 /* What a trace keeps of an access besides its cache operator: hints and unit, in one number. Bits 0
  * to 2 and 3 to 5: the priorities in L1 and L2 (enum fth_ptx_priority). Bits 6 and 7: the size of
  * the prefetch (0: none, 1: 64, 2: 128, 3: 256 bytes). Bit 8: .relaxed, .acquire or .release. Bits
- * 9 and 10: 0 the lanes of the warp, 1 cp.async, 2 another unit. Bit 11: local memory. 0 for most
- * accesses. */
+ * 9 and 10: 0 the lanes of the warp, 1 cp.async, 2 another unit. Bit 11: local memory. Bit 12:
+ * an atomic on floating-point numbers. 0 for most accesses. */
 uint32_t fth_ptx_pack_hints(const struct fth_ptx_access *access);
 
 /* The variants of which an access is a combination; FTH_VARIANT_NONE where it has none. */

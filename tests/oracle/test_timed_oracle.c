@@ -92,6 +92,8 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->join_reads = PICK(rng, 1, 2, 4, 100);
     gpu->merge_cycles = (double)PICK(rng, 0, 34, 500);
     gpu->store_merge_cycles = (double)PICK(rng, 0, 30, 400);
+    gpu->atomic_cycles[0] = (double)PICK(rng, 0, 13, 500) / 10;
+    gpu->atomic_cycles[1] = (double)PICK(rng, 0, 32, 700) / 10;
     gpu->block_cycles = (double)PICK(rng, 0, 1, 20) / 2;
     gpu->start_cycles = (double)PICK(rng, 0, 1, 300);
     gpu->warp_cycles = (double)PICK(rng, 0, 8, 17);
@@ -172,6 +174,8 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.join_reads", (double)gpu->join_reads},
                 {"time.merge_cycles", gpu->merge_cycles},
                 {"time.store_merge_cycles", gpu->store_merge_cycles},
+                {"time.atomic_cycles", gpu->atomic_cycles[0]},
+                {"time.atomic_float_cycles", gpu->atomic_cycles[1]},
                 {"time.block_cycles", gpu->block_cycles},
                 {"time.start_cycles", gpu->start_cycles},
                 {"time.warp_cycles", gpu->warp_cycles},
@@ -250,6 +254,10 @@ static void random_instructions(struct fth_rng *rng, struct timed_instruction *i
         if (below(rng, 4) == 0)
             instructions[i] = variants[below(rng, FTH_COUNT(variants))];
         instructions[i].bytes = (uint32_t)PICK(rng, 4, 4, 8);
+        if (instructions[i].kind == FTH_TRACE_ATOMIC && below(rng, 2)) {
+            instructions[i].is_float = true;
+            instructions[i].hints = FTH_TRACE_FLOAT;
+        }
         if (below(rng, 6) == 0 && instructions[i].kind != FTH_TRACE_ATOMIC) {
             instructions[i] =
                 (struct timed_instruction){.kind = instructions[i].kind,

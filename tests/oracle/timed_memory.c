@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CYCLE = 4096, MAX_LINE = 256, MERGE_ENTRIES = 64, JOIN_ENTRIES = 8192 };
+enum {
+    CYCLE = 4096,
+    MAX_LINE = 256,
+    MERGE_ENTRIES = 64,
+    JOIN_ENTRIES = 8192,
+    ATOMIC_ENTRIES = 4096
+};
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
 struct merge_entry {
@@ -29,6 +35,9 @@ struct timed_memory {
     struct l1 *l1s;
     struct timed_lines sides[TIMED_MAX_SIDES];
     uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at;
+    struct {
+        uint64_t sector, free_at;
+    } atomics[ATOMIC_ENTRIES];
     struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
 };
 
@@ -112,6 +121,7 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
         memory->side_free_at[side] = 0;
     }
     memset(memory->joins, 0, TIMED_MAX_SMS * sizeof *memory->joins);
+    memset(memory->atomics, 0, sizeof memory->atomics);
 }
 
 /* ---- sectors of a cache ---- */
@@ -473,7 +483,16 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct request *req
     const uint64_t home = home_of(gpu, request->line);
     const uint64_t at_l2 =
         enter_side(memory, home, request->sectors, pass_port(memory, request, now));
-    const struct found found = read_side(memory, home, request, request->sectors, at_l2);
+    const uint64_t sector =
+        request->line + (uint64_t)__builtin_ctzll(request->sectors) * gpu->sector_bytes;
+    const uint64_t index = sector * GOLDEN / (UINT64_C(1) << 52);
+    if (memory->atomics[index].sector != sector)
+        memory->atomics[index].free_at = 0;
+    memory->atomics[index].sector = sector;
+    const uint64_t begin =
+        occupy(&memory->atomics[index].free_at, at_l2,
+               timed_ticks(gpu->atomic_cycles[request->issue->instruction->is_float]));
+    const struct found found = read_side(memory, home, request, request->sectors, begin);
     count_l2(memory, request, request->sectors, &found);
     write_home(memory, request, home);
     return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));

@@ -335,10 +335,12 @@ void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *sh
                   const struct fth_compact_access *access,
                   const struct fth_trace_instruction *instruction)
 {
-    const struct fth_line_request template = {.warp = access->warp,
-                                              .instruction = access->instruction,
-                                              .kind = (uint8_t)instruction->kind,
-                                              .flags = find_flags(shape, instruction)};
+    struct fth_line_request template = {.warp = access->warp,
+                                        .instruction = access->instruction,
+                                        .kind = (uint8_t)instruction->kind,
+                                        .flags = find_flags(shape, instruction)};
+    if (instruction->hints & FTH_TRACE_FLOAT)
+        template.flags |= FTH_LINE_REQUEST_FLOAT;
     if (instruction->hints & FTH_TRACE_LOCAL)
         add_local(requests, shape, access, instruction->bytes, template);
     else

@@ -15,6 +15,7 @@ enum {
     FTH_LINE_REQUEST_NO_ALLOCATE = 2, /* a miss leaves nothing in the L1 */
     FTH_LINE_REQUEST_EVICT = 4,       /* with BYPASS_L1: the L1 drops the line */
     FTH_LINE_REQUEST_L1_FLAGS = 7,
+    FTH_LINE_REQUEST_FLOAT = 8, /* an atomic on floating-point numbers, for the model with time */
     /* A number in bits 4 to 6: a miss of the L2 fills 16 << number bytes; 0: as for others. */
     FTH_LINE_REQUEST_FILL_SHIFT = 4,
     FTH_LINE_REQUEST_L2_FLAGS = 0x70

@@ -38,6 +38,7 @@ struct fth_timing {
     uint64_t to_memory;     /* from a side to memory and back, together */
     uint64_t l2_sector;     /* time that a sector occupies one side of the L2 */
     uint64_t mem_sector;    /* time that a sector occupies memory */
+    uint64_t atomic[2];     /* between two atomics on one sector: integers, floating point */
     uint64_t read_merge;    /* maximum time in which misses in a line merge */
     uint64_t store_merge;   /* time in which stores to a line merge */
     uint32_t join_reads;    /* maximum number of reads that become one request */
