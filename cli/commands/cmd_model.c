@@ -1,6 +1,8 @@
 /* fathom model: predicts how the memory accesses of kernels behave in the caches of a GPU. */
 #include "cli.h"
 
+#include <inttypes.h>
+
 static const struct cli_option option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
     "set a parameter, such as l1.size_bytes=32K, or a problem size that the launch file defines, "
@@ -80,6 +82,24 @@ static void report_sources(const struct fth_model_params *params, const char *gp
 
 /* ---- traces ---- */
 
+/* Says how many accesses the trace only counts, so that the model leaves them out. */
+static void note_missing(const struct fth_trace *trace)
+{
+    uint64_t texture = 0, local = 0;
+    for (size_t i = 0; i < fth_trace_launch_count(trace); i++) {
+        const struct fth_trace_launch *launch = fth_trace_launch_at(trace, i);
+        texture += launch->texture;
+        local += launch->local_bytes ? 0 : launch->local;
+    }
+    if (texture)
+        cli_note("%" PRIu64 " requests to textures and surfaces are not modelled", texture);
+    if (local)
+        cli_note("%" PRIu64
+                 " requests to local memory are not modelled, because the trace does not "
+                 "have their addresses",
+                 local);
+}
+
 static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,
                        const struct fth_model_params *params, unsigned threads)
 {
@@ -94,6 +114,8 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
         code = cli_fail(&error);
     else
         code = put(arguments, view_of(arguments), result, params);
+    if (code == CLI_DONE)
+        note_missing(trace);
     const char *truncated = fth_trace_truncated(trace);
     if (truncated)
         cli_message("%s: %s", arguments->words[0], truncated);

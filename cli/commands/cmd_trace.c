@@ -28,7 +28,8 @@ static const struct cli_option option_output = {
 
 /* ---- statistics ---- */
 
-enum { COLUMNS = 12 };
+/* The last two columns are shown only if a kernel accesses local memory. */
+enum { COLUMNS = 14, LOCAL_COLUMNS = 2 };
 
 static const struct fth_column kernel_columns[COLUMNS] = {
     {"kernel", "Kernel", FTH_COLUMN_KERNEL},
@@ -43,6 +44,8 @@ static const struct fth_column kernel_columns[COLUMNS] = {
     {"threads_per_request", "Thr/req", FTH_COLUMN_NUMBER},
     {"sectors_per_request", "Sec/req", FTH_COLUMN_NUMBER},
     {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
+    {"local_requests", "Local", FTH_COLUMN_NUMBER},
+    {"local_sectors", "Sectors", FTH_COLUMN_NUMBER},
 };
 
 static const struct fth_column line_columns[] = {
@@ -72,7 +75,7 @@ static double ratio(uint64_t a, uint64_t b)
     return b ? round(100 * (double)a / (double)b) / 100 : NAN;
 }
 
-static void fill_kernel(const struct fth_trace_row *row, struct fth_cell *cells)
+static void fill_kernel(const struct fth_trace_row *row, bool shows_local, struct fth_cell *cells)
 {
     cells[0].text = row->kernel;
     cells[1].number = (double)row->launches;
@@ -84,9 +87,20 @@ static void fill_kernel(const struct fth_trace_row *row, struct fth_cell *cells)
     cells[9].number = ratio(sum(row->accesses), sum(row->requests));
     cells[10].number = ratio(sum(row->sectors), sum(row->requests));
     cells[11].number = (double)row->footprint_all_bytes;
+    if (!shows_local)
+        return;
+    cells[12].number = (double)sum(row->local_requests);
+    cells[13].number = (double)sum(row->local_sectors);
 }
 
-static const char *const kinds[] = {"read", "write", "atomic"};
+/* Returns the kind of the accesses of an instruction, in words. */
+static const char *kind_of(const struct fth_trace_instruction *instruction)
+{
+    static const char *const kinds[] = {"read", "write", "atomic"}, *const local[] = {
+                                                                        "local read", "local write",
+                                                                        "local atomic"};
+    return (instruction->hints & FTH_TRACE_LOCAL ? local : kinds)[instruction->kind];
+}
 
 /* Maximum length of the list of calls of inlined code, which is cut after it. */
 enum { CALLS_BYTES = 1024 };
@@ -100,7 +114,7 @@ static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells, c
     cells[2].text = fth_source_file(source);
     cells[3].number =
         row->instruction->source_line ? (double)row->instruction->source_line : (double)NAN;
-    cells[4].text = kinds[row->instruction->kind];
+    cells[4].text = kind_of(row->instruction);
     cells[5].number = row->instruction->bytes;
     cells[6].number = (double)sum(row->requests);
     cells[7].number = (double)sum(row->sectors);
@@ -132,9 +146,13 @@ static int show_stats(const struct cli_arguments *arguments, const struct fth_tr
     const struct fth_trace_row *row;
     if (fth_trace_stats_create(trace, &cli_log, &stats, &error) != FTH_OK)
         return cli_fail(&error);
-    size_t columns = lines ? (size_t)LINE_COLUMNS : (size_t)COLUMNS, rows = 0, count = 0;
-    while (fth_trace_stats_row(stats, count))
-        count++;
+    size_t rows = 0, count = 0;
+    bool shows_local = false;
+    for (; (row = fth_trace_stats_row(stats, count)); count++)
+        shows_local = shows_local || sum(row->local_requests);
+    const size_t columns = lines         ? (size_t)LINE_COLUMNS
+                           : shows_local ? (size_t)COLUMNS
+                                         : (size_t)(COLUMNS - LOCAL_COLUMNS);
     struct fth_cell *cells = calloc(count * columns + 1, sizeof *cells);
     char *calls = calloc(lines ? count + 1 : 1, CALLS_BYTES);
     for (size_t i = 0; cells && calls && (row = fth_trace_stats_row(stats, i)); i++) {
@@ -144,7 +162,7 @@ static int show_stats(const struct cli_arguments *arguments, const struct fth_tr
         if (lines)
             fill_line(row, at, calls + i * CALLS_BYTES);
         else
-            fill_kernel(row, at);
+            fill_kernel(row, shows_local, at);
     }
     int result =
         cells && calls
@@ -181,8 +199,9 @@ static int dump(const struct fth_trace *trace)
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < fth_trace_instruction_count(trace); i++) {
         const struct fth_trace_instruction *instruction = fth_trace_instruction_at(trace, i);
-        printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "\n", i,
-               instruction->bytes, instruction->line, instruction->source_line);
+        printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "%s\n", i,
+               instruction->bytes, instruction->line, instruction->source_line,
+               instruction->hints & FTH_TRACE_LOCAL ? " local" : "");
         const struct fth_source_position *source = instruction->source;
         for (; source; source = source->inlined_at)
             printf("# source %zu %" PRIu32 " %s\n", i, source->line,
@@ -195,6 +214,8 @@ static int dump(const struct fth_trace *trace)
         printf("# kernel %s\n# grid %u %u %u\n# block %u %u %u\n# L %" PRIu64 "\n", launch->kernel,
                launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
                launch->block[1], launch->block[2], launch->longest);
+        if (launch->local_bytes)
+            printf("# local %" PRIu64 "\n", launch->local_bytes);
         status = fth_trace_cursor_open(trace, i, 0, UINT64_MAX, &cursor, &error);
         if (status == FTH_OK)
             status = fth_trace_next(cursor, &access, &error);

@@ -121,6 +121,9 @@ struct fth_model_row {
     /* Estimated time of a launch, or of all launches of a kernel, in seconds; NAN: the model ran
      * without time, or the row is that of an instruction. */
     double seconds;
+    /* The part of `warps` and `l1` that accesses to local memory have. */
+    uint64_t local_warps[3];
+    struct fth_model_counts local;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N

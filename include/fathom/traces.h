@@ -59,10 +59,14 @@ struct fth_trace_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* blocks and threads in x, y and z */
     uint64_t longest;           /* maximum warp accesses of one warp (L in the RDGC paper) */
-    uint64_t accesses;          /* warp accesses to global memory, contained in the trace */
-    /* Warp accesses to other memories. They are counted but not contained in the trace. */
+    uint64_t accesses; /* warp accesses to global and local memory, contained in the trace */
+    /* Warp accesses to other memories. They are counted but not contained in the trace. `local` is
+     * contained if local_bytes is not 0. */
     uint64_t shared, local, constant, texture;
     uint64_t shared_bytes; /* static and dynamic shared memory per block; UINT64_MAX: unknown */
+    /* Local memory of a thread that the launch uses, rounded up to a multiple of 16 bytes. 0: the
+     * launch uses none, or the trace does not contain these accesses. */
+    uint64_t local_bytes;
 };
 /* Returns the number of launches in a trace. */
 FTH_API size_t fth_trace_launch_count(const struct fth_trace *trace);
@@ -85,6 +89,13 @@ FTH_API const char *fth_source_text(const struct fth_source_position *position, 
 /* Returns the name of the file without its folders; NULL if it or the position is unknown. */
 FTH_API const char *fth_source_file(const struct fth_source_position *position);
 
+/* The bit of fth_trace_instruction.hints for an access to local memory. Its addresses are offsets
+ * in the local memory of the warp, in which word w (of 4 bytes) of lane l is at byte 128 w + 4 l.
+ * An access of several words has the address of the first one. */
+#define FTH_TRACE_LOCAL (UINT32_C(1) << 11)
+/* The bit for an atomic on floating-point numbers. */
+#define FTH_TRACE_FLOAT (UINT32_C(1) << 12)
+
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
     uint32_t line; /* line in the PTX file; for an imported .traceg, the program counter */
@@ -104,7 +115,8 @@ struct fth_trace_instruction {
      * 3 to 5: eviction priority in the L1 (.L1::…) and in the L2: 0 none, 1 normal, 2 unchanged,
      * 3 first, 4 last, 5 no_allocate. Bits 6 and 7: size of the prefetch: 0 none, 1 .L2::64B,
      * 2 .L2::128B, 3 .L2::256B. Bit 8: .relaxed, .acquire or .release. Bits 9 and 10: 0 lanes of
-     * the warp, 1 cp.async, 2 others, such as bulk copies. */
+     * the warp, 1 cp.async, 2 others, such as bulk copies. Bit 11 (FTH_TRACE_LOCAL): local memory.
+     * Bit 12 (FTH_TRACE_FLOAT): an atomic on floating-point numbers. */
     uint32_t hints;
     /* For a load: how many machine instructions the warp issues before it needs the result, as
      * estimated from the PTX. UINT32_MAX: it never needs it, or this is unknown. */
@@ -160,6 +172,10 @@ struct fth_trace_row {
     uint64_t lines[3];            /* 128-byte lines, counted likewise */
     uint64_t footprint_bytes[3];  /* distinct sectors that accesses of each kind touch, in bytes */
     uint64_t footprint_all_bytes; /* distinct sectors that accesses of any kind touch, in bytes */
+    /* For a kernel: accesses to local memory, which the counts above leave out. For an instruction
+     * that accesses local memory, the counts above are those of local memory, and the footprint is
+     * that of one warp. */
+    uint64_t local_requests[3], local_sectors[3];
 };
 
 /* The totals of a trace, in rows. */

@@ -113,6 +113,8 @@ enum fth_model_global {
     FTH_KEY_LAUNCH_NS,
     FTH_KEY_LAUNCH_SECTORS,
     FTH_KEY_PARTIAL_WAYS,
+    FTH_KEY_ATOMIC_CYCLES,
+    FTH_KEY_FLOAT_CYCLES,
     FTH_MODEL_KEYS
 };
 
@@ -221,8 +223,13 @@ struct fth_setting {
     /* The home side of a line is the number of bits set in address & home_mask, modulo sides. With
      * two sides, this is the parity of these bits. */
     uint64_t home_mask;
-    bool cold; /* the L2 is empty at the start of each launch */
+    bool cold;            /* the L2 is empty at the start of each launch */
+    uint64_t local_bytes; /* local memory per thread */
 };
+
+/* Returns the address of the local memory of a warp of the block in a slot. The resident blocks of
+ * all SMs are in different slots. A later block in the same slot uses the same memory. */
+uint64_t fth_local_address(const struct fth_setting *setting, uint64_t slot, uint64_t warp);
 
 /* Resolves the parameters for a launch; fails if they contradict each other or no block fits an
  * SM. */
@@ -284,6 +291,8 @@ void fth_placement_range(const struct fth_placement *placement, uint64_t wave, u
                          uint64_t *last);
 /* The SM of a block; *wave gets the index of its wave on that SM. */
 uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block, uint64_t *wave);
+/* The place of a block among the blocks of its wave on its SM, from 0. */
+uint64_t fth_placement_place(const struct fth_placement *placement, uint64_t block);
 /* Parses the list of a parameter such as gpu.mapping or l2.joins: integers below `max`, separated
  * by commas or white space; "@FILE" reads the list from a file. `what` names the parameter in
  * errors. The caller frees *numbers. */

@@ -268,20 +268,36 @@ void fth_placement_destroy(struct fth_placement *placement)
     free(placement);
 }
 
-uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block, uint64_t *wave)
+/* Returns the SM of a block; *position gets the index of the block among those of its SM. */
+static uint32_t find_position(const struct fth_placement *placement, uint64_t block,
+                              uint64_t *position)
 {
-    uint64_t sm, position; /* of the block among those of its SM */
+    uint64_t sm;
     if (placement->group) {
         const uint64_t group = placement->group;
         sm = block / group % placement->sms;
-        position = block / group / placement->sms * group + block % group;
+        *position = block / group / placement->sms * group + block % group;
     } else {
         const uint64_t at = block % placement->table_size;
         sm = placement->table[at];
-        position = block / placement->table_size * placement->share[sm] + placement->earlier[at];
+        *position = block / placement->table_size * placement->share[sm] + placement->earlier[at];
     }
-    *wave = position / placement->blocks_at_once;
     return (uint32_t)sm;
+}
+
+uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block, uint64_t *wave)
+{
+    uint64_t position;
+    const uint32_t sm = find_position(placement, block, &position);
+    *wave = position / placement->blocks_at_once;
+    return sm;
+}
+
+uint64_t fth_placement_place(const struct fth_placement *placement, uint64_t block)
+{
+    uint64_t position;
+    find_position(placement, block, &position);
+    return position % placement->blocks_at_once;
 }
 
 uint64_t fth_placement_waves(const struct fth_placement *placement)

@@ -222,6 +222,17 @@ static void choose_carveout(const struct fth_model_params *params, uint64_t bloc
         }
 }
 
+/* Local memory is above all addresses of global memory, which have at most 57 bits. The limit of
+ * the bytes per thread is chosen far above that of GPUs (512 KiB). It ensures that addresses do not
+ * overflow with 2^28 resident warps. */
+#define LOCAL_MEMORY (UINT64_C(1) << 60)
+#define MAX_LOCAL_BYTES (UINT64_C(1) << 24)
+
+uint64_t fth_local_address(const struct fth_setting *setting, uint64_t slot, uint64_t warp)
+{
+    return LOCAL_MEMORY + (slot * setting->warps_per_block + warp) * 32 * setting->local_bytes;
+}
+
 enum fth_status fth_model_setting(const struct fth_model_params *params,
                                   const struct fth_trace_launch *launch,
                                   struct fth_setting *setting, struct fth_error *error)
@@ -232,7 +243,10 @@ enum fth_status fth_model_setting(const struct fth_model_params *params,
                                     .warps_per_block = (threads + 31) / 32,
                                     .sides = fth_model_integer(params, FTH_KEY_SIDES),
                                     .home_mask = fth_model_integer(params, FTH_KEY_HOME_MASK),
-                                    .cold = fth_model_integer(params, FTH_KEY_COLD) != 0};
+                                    .cold = fth_model_integer(params, FTH_KEY_COLD) != 0,
+                                    .local_bytes = launch->local_bytes};
+    if (setting->local_bytes > MAX_LOCAL_BYTES)
+        return refuse(launch->kernel, "a thread uses more than 16 MiB of local memory", error);
     setting->blocks = launch->grid[0];
     for (int i = 1; i < 3; i++) {
         if (launch->grid[i] && setting->blocks > UINT64_MAX / launch->grid[i])

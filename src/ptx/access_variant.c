@@ -8,6 +8,8 @@ enum {
     SIZE_SHIFT = 6,
     STRONG_SHIFT = 8,
     UNIT_SHIFT = 9,
+    LOCAL_SHIFT = 11,
+    FLOAT_SHIFT = 12,
     PRIORITY_MASK = 7,
     SIZE_MASK = 3,
     UNIT_MASK = 3,
@@ -26,7 +28,9 @@ uint32_t fth_ptx_pack_hints(const struct fth_ptx_access *access)
                           : hints->l2_bytes == 256 ? 3
                                                    : 0;
     return (uint32_t)hints->l1 | (uint32_t)hints->l2 << L2_PRIORITY_SHIFT | size << SIZE_SHIFT |
-           (uint32_t)hints->strong << STRONG_SHIFT | unit << UNIT_SHIFT;
+           (uint32_t)hints->strong << STRONG_SHIFT | unit << UNIT_SHIFT |
+           (uint32_t)(access->space == FTH_SPACE_LOCAL) << LOCAL_SHIFT |
+           (uint32_t)access->is_float << FLOAT_SHIFT;
 }
 
 static enum fth_variant load_variant(enum fth_ptx_cache_op cache_op, uint32_t priority, bool strong)
@@ -91,7 +95,7 @@ struct fth_ptx_variants fth_ptx_variants_of(enum fth_ptx_access_kind kind,
                    unit = packed_hints >> UNIT_SHIFT & UNIT_MASK;
     const bool strong = packed_hints >> STRONG_SHIFT & 1;
     struct fth_ptx_variants variants = {.base = FTH_VARIANT_NONE};
-    if (unit >= UNIT_OTHER || kind == FTH_ACCESS_ATOMIC)
+    if (unit >= UNIT_OTHER || kind == FTH_ACCESS_ATOMIC || packed_hints >> LOCAL_SHIFT & 1)
         return variants;
     if (kind == FTH_ACCESS_WRITE) {
         variants.base = variants.other = store_variant(cache_op, l1, strong);

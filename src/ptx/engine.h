@@ -381,6 +381,7 @@ struct fth_ptx_module {
     uint64_t code_bytes;     /* see fth_ptx_code_bytes */
     uint64_t shared_end;     /* end of the shared variables declared outside of kernels */
     uint64_t dynamic_shared; /* address of dynamic shared memory */
+    bool keeps_variables;    /* the target has the modifier debug: variables stay in memory */
     uint64_t (*pool)[LANES]; /* rows of immediates */
     size_t pool_count, pool_capacity;
     struct fth_ptx_call_site *calls;

@@ -427,7 +427,10 @@ struct fth_ptx_access {
     enum fth_ptx_path path;
     bool returns;  /* the instruction writes registers: ld and atom, but not st, red and copies */
     bool compares; /* atom.cas */
-    uint32_t wait; /* as in struct fth_ptx_operands */
+    bool is_float; /* an atomic on floating-point numbers */
+    bool in_registers; /* as in struct fth_ptx_operands: it is no access to memory on a GPU */
+    bool is_merged;    /* as in struct fth_ptx_operands */
+    uint32_t wait;     /* as in struct fth_ptx_operands */
     /* What the warp has executed so far, as estimated from the PTX (cost/): machine instructions,
      * including this one, and the sum of the latencies of dependent instructions in cycles. */
     uint64_t issued, cycles;
@@ -440,7 +443,8 @@ struct fth_ptx_access {
 /* What a trace keeps of an access besides its cache operator: hints and unit, in one number. Bits 0
  * to 2 and 3 to 5: the priorities in L1 and L2 (enum fth_ptx_priority). Bits 6 and 7: the size of
  * the prefetch (0: none, 1: 64, 2: 128, 3: 256 bytes). Bit 8: .relaxed, .acquire or .release. Bits
- * 9 and 10: 0 the lanes of the warp, 1 cp.async, 2 another unit. 0 for most accesses. */
+ * 9 and 10: 0 the lanes of the warp, 1 cp.async, 2 another unit. Bit 11: local memory. Bit 12:
+ * an atomic on floating-point numbers. 0 for most accesses. */
 uint32_t fth_ptx_pack_hints(const struct fth_ptx_access *access);
 
 /* The variants of which an access is a combination; FTH_VARIANT_NONE where it has none. */
@@ -502,6 +506,12 @@ struct fth_ptx_operands {
     /* The access callback follows if any lane takes part. Textures and surfaces are an exception:
      * it does not follow if all lanes are outside of them. */
     bool accesses;
+    /* An access to a local variable that an assembler keeps in registers, as estimated from the PTX
+     * (cost/cost_local.c). */
+    bool in_registers;
+    /* A load of a word of shared memory that an assembler merges with other loads to one of four
+     * words, of which this is not the first (cost/cost_find.c). */
+    bool is_merged;
     bool drains; /* waits until all accesses in flight are complete (calls, fences) */
     /* For a load and for cp.async: machine instructions until the warp needs the result, as
      * estimated from the PTX (cost/cost_waits.c); UINT32_MAX: never, or unknown. */

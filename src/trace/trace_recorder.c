@@ -59,6 +59,7 @@ struct worker {
     /* Direct-mapped cache of the writer's instruction numbers, to avoid taking the lock. */
     struct instruction_slot instruction_cache[INSTRUCTION_CACHE_SLOTS];
     uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
+    uint64_t local_bytes; /* end of the local memory of a thread that is accessed */
     struct fth_pace pace;
     /* Direct-mapped cache: the index in `pace` of the last step to an instruction. */
     uint32_t step_cache[STEP_CACHE_SLOTS];
@@ -214,13 +215,13 @@ static bool write_records(struct fth_trace_recorder *recorder, struct fth_record
     return status == FTH_OK || fail(recorder, status);
 }
 
-/* Counts accesses to memory spaces other than global, which are not traced. Returns false for an
- * access to global memory. */
-static bool count_untraced(struct worker *worker, enum fth_ptx_space space)
+/* Counts accesses to memory spaces other than global. Returns false for an access that is traced:
+ * to global memory, or to local memory unless the assembler makes it an access to registers. */
+static bool count_untraced(struct worker *worker, const struct fth_ptx_access *access)
 {
-    switch (space) {
+    switch (access->space) {
     case FTH_SPACE_SHARED: worker->shared++; return true;
-    case FTH_SPACE_LOCAL: worker->local++; return true;
+    case FTH_SPACE_LOCAL: worker->local += !access->in_registers; return access->in_registers;
     case FTH_SPACE_CONST: worker->constant++; return true;
     case FTH_SPACE_TEXTURE: worker->texture++; return true;
     case FTH_SPACE_GLOBAL: return false;
@@ -228,11 +229,29 @@ static bool count_untraced(struct worker *worker, enum fth_ptx_space space)
     }
 }
 
-static bool add_record(struct fth_records *records, const struct fth_record *record,
-                       const struct fth_ptx_access *access)
+/* Adds an access to local memory. On a GPU, the words of the 32 lanes are interleaved
+ * (docs/results/counting-rules.md): see FTH_TRACE_LOCAL. */
+static bool add_local(struct worker *worker, struct fth_records *records,
+                      const struct fth_record *record, const struct fth_ptx_access *access)
 {
     uint64_t active[32];
     size_t count = 0;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const uint64_t offset = access->addresses[lane], end = offset + access->bytes;
+        active[count++] = offset / 4 * 128 + 4 * (uint64_t)lane + offset % 4;
+        worker->local_bytes = end > worker->local_bytes ? end : worker->local_bytes;
+    }
+    return fth_records_add(records, record, active);
+}
+
+static bool add_record(struct worker *worker, struct fth_records *records,
+                       const struct fth_record *record, const struct fth_ptx_access *access)
+{
+    uint64_t active[32];
+    size_t count = 0;
+    if (access->space == FTH_SPACE_LOCAL)
+        return add_local(worker, records, record, access);
     if (!access->addresses)
         return fth_records_add_linear(records, record, access->linear, access->row_lanes);
     if (access->mask == UINT32_MAX)
@@ -310,13 +329,37 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
     return !waited || on_barrier(user, who->block, 0, 1u << who->warp);
 }
 
+/* Returns true if an access to shared memory is part of the request of another load. A load of four
+ * words per lane is one request if the lanes read at most 128 bytes, at 8 addresses; otherwise, it
+ * takes as long as four requests. */
+static bool shares_request(const struct fth_ptx_access *access)
+{
+    enum { MAX_ADDRESSES = 8 };
+    uint32_t changes = 0;
+    uint64_t last = 0;
+    if (!access->is_merged)
+        return false;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const struct fth_ptx_linear *linear = access->linear;
+        const uint64_t address = access->addresses
+                                     ? access->addresses[lane]
+                                     : linear->base + lane % access->row_lanes * linear->step +
+                                           lane / access->row_lanes * linear->row_step;
+        changes += left == access->mask || address != last;
+        last = address;
+    }
+    return changes <= MAX_ADDRESSES;
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
-    if (block && count_untraced(worker, access->space)) {
-        block->progress[access->who.warp].shared += access->space == FTH_SPACE_SHARED;
+    if (block && count_untraced(worker, access)) {
+        block->progress[access->who.warp].shared +=
+            access->space == FTH_SPACE_SHARED && !shares_request(access);
         return true;
     }
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
@@ -327,7 +370,7 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
                                           .instruction = (uint32_t)instruction,
                                           .warp = access->who.warp,
                                           .mask = access->mask};
-        ok = add_record(&block->records, &record, access) &&
+        ok = add_record(worker, &block->records, &record, access) &&
              add_step(worker, &block->progress[access->who.warp], (uint32_t)instruction,
                       access->issued, access->cycles);
     }
@@ -434,6 +477,9 @@ static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_l
         totals->local += worker->local;
         totals->constant += worker->constant;
         totals->texture += worker->texture;
+        const uint64_t local_bytes = (worker->local_bytes + 15) / 16 * 16;
+        if (local_bytes > totals->local_bytes)
+            totals->local_bytes = local_bytes;
         for (size_t i = 0; i < worker->block_capacity; i++)
             fth_records_fini(&worker->blocks[i].records);
         ok = fth_pace_add(pace, &worker->pace) && ok;

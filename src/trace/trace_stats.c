@@ -111,6 +111,33 @@ static size_t distinct_units(const struct fth_trace_access *access, uint32_t byt
     return count;
 }
 
+/* Counts an access to local memory: each word of 4 bytes per lane is in lines of its own. The
+ * footprint is that of one warp, since the trace does not know where the memory of a warp is. */
+static bool add_local(struct kernel *kernel, const struct fth_trace_access *access,
+                      const struct fth_trace_instruction *instruction)
+{
+    struct row *row = &kernel->instructions[access->instruction];
+    struct fth_trace_access word = *access;
+    const uint32_t bytes = instruction->bytes < 4 ? instruction->bytes : 4;
+    const enum fth_trace_access_kind kind = instruction->kind;
+    uint64_t units[32 * 2];
+    row->row.requests[kind]++;
+    row->row.accesses[kind] += access->threads;
+    kernel->total.row.local_requests[kind]++;
+    for (uint32_t at = 0; at < instruction->bytes; at += 4) {
+        row->row.lines[kind] += distinct_units(&word, bytes, LINE_BITS, units);
+        const size_t count = distinct_units(&word, bytes, SECTOR_BITS, units);
+        row->row.sectors[kind] += count;
+        kernel->total.row.local_sectors[kind] += count;
+        for (size_t i = 0; i < count; i++)
+            if (!mark_sector(&row->footprint, units[i], kind))
+                return false;
+        for (uint32_t i = 0; i < access->threads; i++)
+            word.addresses[i] += 128; /* the next word of the lane */
+    }
+    return true;
+}
+
 static bool count_access(struct row *row, enum fth_trace_access_kind kind, uint32_t threads,
                          const uint64_t *sectors, size_t sector_count, size_t lines)
 {
@@ -131,6 +158,8 @@ static bool add_access(struct kernel *kernel, const struct fth_trace *trace,
     uint64_t sectors[32 * 3], lines[32 * 2];
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(trace, access->instruction);
+    if (instruction->hints & FTH_TRACE_LOCAL)
+        return add_local(kernel, access, instruction);
     size_t sector_count = distinct_units(access, instruction->bytes, SECTOR_BITS, sectors);
     size_t line_count = distinct_units(access, instruction->bytes, LINE_BITS, lines);
     return count_access(&kernel->total, instruction->kind, access->threads, sectors, sector_count,

@@ -1,7 +1,8 @@
 /* Prints the machine instructions that src/ptx/cost/ estimates.
  *
  * usage: costs FILE.ptx    for each kernel of the file, if it is executed without branches: the
- *                          name of the kernel and the number
+ *                          name of the kernel, the number, and how many of its instructions access
+ *                          local memory
  *        costs FILE.json   for each launch of the launch file: the number that all warps execute */
 #include "ptx/engine.h"
 #include "trace/launch/launch.h"
@@ -19,8 +20,14 @@ static enum fth_status print_kernels(const char *path, struct fth_error *error)
         status = fth_ptx_read_text(path, (const char *)text.data, text.size, &module, error);
     for (size_t i = 0; status == FTH_OK && i < module->function_count; i++) {
         const struct fth_ptx_function *function = &module->functions[i];
-        printf("%s %llu\n", function->name,
-               (unsigned long long)function->costs[function->code_count].instructions);
+        size_t local = 0;
+        for (size_t pc = 0; pc < function->code_count; pc++) {
+            const struct fth_ptx_inst *inst = &function->code[pc];
+            local += inst->operands->accesses && inst->space == FTH_SPACE_LOCAL &&
+                     !inst->operands->in_registers;
+        }
+        printf("%s %llu %zu\n", function->name,
+               (unsigned long long)function->costs[function->code_count].instructions, local);
     }
     fth_ptx_destroy(module);
     fth_buffer_fini(&text);

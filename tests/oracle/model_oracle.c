@@ -1,6 +1,5 @@
 /* See model_oracle.h. The order of the steps follows Algorithms 1 to 3 and Section 4.4 of the RDGC
- * paper (M. Kiani, A. Rajabzadeh, "RDGC: A Reuse Distance-Based Approach to GPU Cache Performance
- * Analysis"). */
+ * paper, which docs/model.md names. */
 #include "model_oracle.h"
 
 #include <stdlib.h>
@@ -644,12 +643,13 @@ static struct request *make_requests(const struct oracle_model *model,
                                          .warp = access->warp,
                                          .l1 = access->l1,
                                          .l2_fill_bytes = access->l2_fill_bytes};
-        for (uint32_t turn = 0; turn < access->threads; turn++) {
+        for (uint32_t turn = 0; turn < 32; turn++) {
             const size_t from = *count;
             for (uint32_t t = 0; t < access->threads; t++)
-                for (uint32_t b = 0; oracle_turn(access, t) == turn && b < access->bytes; b++)
-                    requests = add_byte(requests, count, from, model->l1.line_bytes,
-                                        access->addresses[t] + b, &template);
+                for (uint32_t b = 0; b < access->bytes; b++)
+                    if (oracle_turn(access, t, b) == turn)
+                        requests = add_byte(requests, count, from, model->l1.line_bytes,
+                                            oracle_address(access, t, b), &template);
         }
     }
     return requests;
@@ -664,9 +664,9 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
     struct request *lists[2] = {NULL, NULL};
     size_t counts[2] = {0, 0};
     const uint64_t sms = model->sms, sides = model->sides, schedulers = model->schedulers;
+    uint64_t groups = 0, sequence = 0;
     if (sms == 0 || schedulers == 0 || sides < 1 || sides > 2)
         abort();
-    uint64_t groups = 0, sequence = 0;
     const uint64_t active = blocks < sms ? blocks : sms;
     memset(result, 0, sizeof *result);
     make_levels(&run, active);

@@ -41,6 +41,7 @@ struct oracle_access {
     uint32_t cache_op, hints; /* only for the trace; the model sees the next two */
     enum oracle_l1 l1;
     uint64_t l2_fill_bytes; /* what a miss of the L2 fills; 0: oracle_cache.fill_bytes */
+    bool local;             /* the addresses are offsets in the local memory of the warp */
     uint64_t addresses[32];
 };
 
@@ -71,9 +72,20 @@ struct placed_access {
 struct placed_access *oracle_order(const struct oracle_model *model, uint64_t blocks,
                                    uint64_t warps, const struct oracle_access *accesses,
                                    size_t count);
-/* Returns the turn of a thread of an access. Threads of an atomic that have the same address take
- * turns, unless all have it; those of other accesses are all in turn 0. */
-uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread);
+/* Returns the turn of a byte of a thread. Threads of an atomic that have the same address take
+ * turns, unless all have it. The words of an access to local memory take turns. All others are in
+ * turn 0. */
+uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread, uint32_t byte);
+/* Returns the address of a byte of a thread. */
+uint64_t oracle_address(const struct oracle_access *access, uint32_t thread, uint32_t byte);
+
+/* Local memory of a thread in bytes, and its words: their bytes, and their distance. */
+enum { ORACLE_LOCAL_BYTES = 64, ORACLE_WORD = 4, ORACLE_WORD_DISTANCE = 128 };
+/* Returns the address of the local memory of a warp, given the slot of its block. */
+static inline uint64_t oracle_local_memory(uint64_t slot, uint64_t warps, uint64_t warp)
+{
+    return (UINT64_C(1) << 60) + (slot * warps + warp) * 32 * ORACLE_LOCAL_BYTES;
+}
 /* Models a launch of `blocks` blocks with `warps` warps each. The accesses may be in any order. */
 void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_t warps,
                       const struct oracle_access *accesses, size_t count,

@@ -41,7 +41,7 @@ struct placed_access *oracle_order(const struct oracle_model *model, uint64_t bl
                                    uint64_t warps, const struct oracle_access *accesses,
                                    size_t count)
 {
-    uint64_t sm_of[256], wave_of[256]; /* [block] */
+    uint64_t sm_of[256], wave_of[256], slot_of[256]; /* [block] */
     uint64_t resident_blocks = model->max_warps / warps;
     resident_blocks = resident_blocks < model->max_blocks ? resident_blocks : model->max_blocks;
     struct placed_access *order = malloc((count + 1) * sizeof *order);
@@ -51,16 +51,31 @@ struct placed_access *oracle_order(const struct oracle_model *model, uint64_t bl
         uint64_t index;
         sm_of[block] = place_block(model, block, &index);
         wave_of[block] = index / resident_blocks;
+        slot_of[block] = sm_of[block] * resident_blocks + index % resident_blocks;
     }
-    for (size_t i = 0; i < count; i++)
-        order[i] = (struct placed_access){accesses[i], sm_of[accesses[i].block],
-                                          wave_of[accesses[i].block]};
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t block = accesses[i].block;
+        order[i] = (struct placed_access){accesses[i], sm_of[block], wave_of[block]};
+        for (uint32_t t = 0; accesses[i].local && t < accesses[i].threads; t++)
+            order[i].access.addresses[t] +=
+                oracle_local_memory(slot_of[block], warps, accesses[i].warp);
+    }
     qsort(order, count, sizeof *order, compare);
     return order;
 }
 
-uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread)
+uint64_t oracle_address(const struct oracle_access *access, uint32_t thread, uint32_t byte)
 {
+    if (!access->local)
+        return access->addresses[thread] + byte;
+    return access->addresses[thread] + byte / ORACLE_WORD * ORACLE_WORD_DISTANCE +
+           byte % ORACLE_WORD;
+}
+
+uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread, uint32_t byte)
+{
+    if (access->local)
+        return byte / ORACLE_WORD;
     uint32_t turn = 0, same = 0;
     for (uint32_t t = 0; t < access->threads; t++) {
         turn += t < thread && access->addresses[t] == access->addresses[thread];

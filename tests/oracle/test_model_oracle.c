@@ -185,7 +185,7 @@ static void apply_variants(struct fth_rng *rng, const struct variant *variants,
         const bool plain = below(rng, 4) == 0;
         for (size_t i = 0; i < count; i++) {
             struct oracle_access *access = &accesses[i];
-            if (plain || access->number != number || access->kind != variant->kind)
+            if (plain || access->number != number || access->kind != variant->kind || access->local)
                 continue;
             access->cache_op = variant->cache_op;
             access->hints = variant->hints;
@@ -254,6 +254,18 @@ static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesse
                                                : below(rng, footprint / 4) * 4;
                 count++;
             }
+    /* The accesses of one instruction can be to local memory. */
+    const uint64_t local = below(rng, 2 * NUMBERS);
+    const uint32_t bytes = (uint32_t)PICK(rng, 1, 2, 4, 8, 16);
+    for (size_t i = 0; i < count; i++)
+        if (accesses[i].number == local && accesses[i].kind != FTH_TRACE_ATOMIC) {
+            accesses[i].local = true;
+            accesses[i].bytes = bytes;
+            accesses[i].hints = FTH_TRACE_LOCAL;
+            /* The L1 does not keep a store of a part of a word. */
+            if (bytes < 4 && accesses[i].kind == FTH_TRACE_WRITE)
+                accesses[i].l1 = ORACLE_NO_ALLOCATE;
+        }
     return count;
 }
 
@@ -281,7 +293,7 @@ static void write_trace(const struct oracle_access *accesses, size_t count)
                                                                    : (1u << a->threads) - 1};
         assert_true(fth_records_add(&records, &record, a->addresses));
     }
-    const struct fth_trace_launch totals = {.shared_bytes = 0};
+    const struct fth_trace_launch totals = {.local_bytes = ORACLE_LOCAL_BYTES};
     assert_int_equal(fth_trace_writer_add(writer, &records, &error), FTH_OK);
     assert_int_equal(fth_trace_writer_end(writer, &totals, &error), FTH_OK);
     assert_int_equal(fth_trace_writer_commit(writer, &error), FTH_OK);

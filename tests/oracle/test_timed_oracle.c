@@ -92,6 +92,8 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->join_reads = PICK(rng, 1, 2, 4, 100);
     gpu->merge_cycles = (double)PICK(rng, 0, 34, 500);
     gpu->store_merge_cycles = (double)PICK(rng, 0, 30, 400);
+    gpu->atomic_cycles[0] = (double)PICK(rng, 0, 13, 500) / 10;
+    gpu->atomic_cycles[1] = (double)PICK(rng, 0, 32, 700) / 10;
     gpu->block_cycles = (double)PICK(rng, 0, 1, 20) / 2;
     gpu->start_cycles = (double)PICK(rng, 0, 1, 300);
     gpu->warp_cycles = (double)PICK(rng, 0, 8, 17);
@@ -172,6 +174,8 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.join_reads", (double)gpu->join_reads},
                 {"time.merge_cycles", gpu->merge_cycles},
                 {"time.store_merge_cycles", gpu->store_merge_cycles},
+                {"time.atomic_cycles", gpu->atomic_cycles[0]},
+                {"time.atomic_float_cycles", gpu->atomic_cycles[1]},
                 {"time.block_cycles", gpu->block_cycles},
                 {"time.start_cycles", gpu->start_cycles},
                 {"time.warp_cycles", gpu->warp_cycles},
@@ -250,6 +254,20 @@ static void random_instructions(struct fth_rng *rng, struct timed_instruction *i
         if (below(rng, 4) == 0)
             instructions[i] = variants[below(rng, FTH_COUNT(variants))];
         instructions[i].bytes = (uint32_t)PICK(rng, 4, 4, 8);
+        if (instructions[i].kind == FTH_TRACE_ATOMIC && below(rng, 2)) {
+            instructions[i].is_float = true;
+            instructions[i].hints = FTH_TRACE_FLOAT;
+        }
+        if (below(rng, 6) == 0 && instructions[i].kind != FTH_TRACE_ATOMIC) {
+            instructions[i] =
+                (struct timed_instruction){.kind = instructions[i].kind,
+                                           .bytes = (uint32_t)PICK(rng, 1, 2, 4, 4, 8, 16),
+                                           .hints = FTH_TRACE_LOCAL,
+                                           .local = true};
+            /* The L1 does not keep a store of a part of a word. */
+            if (instructions[i].bytes < 4 && instructions[i].kind == FTH_TRACE_WRITE)
+                instructions[i].l1 = ORACLE_NO_ALLOCATE;
+        }
         instructions[i].wait = below(rng, 5) ? (uint32_t)PICK(rng, 0, 1, 5, 40) : UINT32_MAX;
     }
 }
@@ -307,12 +325,13 @@ static void random_launch(struct fth_rng *rng, struct program *program, size_t i
     if (below(rng, 5) == 0)
         return; /* without a pace */
     for (uint32_t from = 0; from <= INSTRUCTIONS; from++)
-        for (uint32_t to = 0; to < INSTRUCTIONS; to++)
-            if (below(rng, 6) && uses(launch, to) && (from == INSTRUCTIONS || uses(launch, from))) {
+        for (uint32_t to = 0; to <= INSTRUCTIONS; to++)
+            if (below(rng, 6) && (to == INSTRUCTIONS || uses(launch, to)) &&
+                (from == INSTRUCTIONS || uses(launch, from))) {
                 const uint64_t count = 1 + below(rng, 9);
                 program->pace[index][launch->pace_count++] = (struct timed_pace){
                     .from = from < INSTRUCTIONS ? from : UINT32_MAX,
-                    .to = to,
+                    .to = to < INSTRUCTIONS ? to : UINT32_MAX,
                     .count = count,
                     .instructions = below(rng, PICK(rng, 2, 12, 60) * count),
                     .shared = below(rng, 3) ? 0 : below(rng, 4 * count),
@@ -333,7 +352,8 @@ static void random_program(struct fth_rng *rng, struct program *program, uint64_
     bool known[INSTRUCTIONS] = {false};
     for (size_t i = 0; i < program->launch_count; i++)
         for (size_t k = 0; k < program->launches[i].pace_count; k++)
-            known[program->pace[i][k].to] = true;
+            if (program->pace[i][k].to != UINT32_MAX)
+                known[program->pace[i][k].to] = true;
     for (size_t i = 0; i < INSTRUCTIONS; i++)
         if (!known[i])
             program->instructions[i].wait = UINT32_MAX;
@@ -347,7 +367,7 @@ static void write_launch(struct fth_trace_writer *writer, const struct program *
     const struct timed_launch *launch = &program->launches[index];
     const uint32_t grid[3] = {(uint32_t)launch->blocks, 1, 1};
     const uint32_t block[3] = {32 * (uint32_t)launch->warps, 1, 1};
-    const struct fth_trace_launch totals = {.shared_bytes = 0};
+    const struct fth_trace_launch totals = {.local_bytes = ORACLE_LOCAL_BYTES};
     size_t numbers[INSTRUCTIONS];
     char kernel[8];
     struct fth_records records = {0};
@@ -379,7 +399,7 @@ static void write_launch(struct fth_trace_writer *writer, const struct program *
         const struct timed_pace *row = &launch->pace[i];
         struct fth_pace_step *step = fth_pace_step(
             &pace, row->from == UINT32_MAX ? FTH_PACE_START : (uint32_t)numbers[row->from],
-            (uint32_t)numbers[row->to]);
+            row->to == UINT32_MAX ? FTH_PACE_END : (uint32_t)numbers[row->to]);
         step->count = row->count;
         step->instructions = row->instructions;
         step->shared = row->shared;

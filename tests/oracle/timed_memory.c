@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CYCLE = 4096, MAX_LINE = 256, MERGE_ENTRIES = 64, JOIN_ENTRIES = 8192 };
+enum {
+    CYCLE = 4096,
+    MAX_LINE = 256,
+    MERGE_ENTRIES = 64,
+    JOIN_ENTRIES = 8192,
+    ATOMIC_ENTRIES = 4096
+};
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
 struct merge_entry {
@@ -33,6 +39,9 @@ struct timed_memory {
     struct l1 *l1s;
     struct timed_lines sides[TIMED_MAX_SIDES];
     uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at;
+    struct {
+        uint64_t sector, free_at;
+    } atomics[ATOMIC_ENTRIES];
     struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
     uint64_t launches;                        /* so far */
 };
@@ -119,6 +128,7 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
         memory->side_free_at[side] = 0;
     }
     memset(memory->joins, 0, TIMED_MAX_SMS * sizeof *memory->joins);
+    memset(memory->atomics, 0, sizeof memory->atomics);
 }
 
 /* ---- sectors of a cache ---- */
@@ -483,7 +493,16 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct request *req
     const uint64_t home = home_of(gpu, request->line);
     const uint64_t at_l2 =
         enter_side(memory, home, request->sectors, pass_port(memory, request, now));
-    const struct found found = read_side(memory, home, request, request->sectors, at_l2);
+    const uint64_t sector =
+        request->line + (uint64_t)__builtin_ctzll(request->sectors) * gpu->sector_bytes;
+    const uint64_t index = sector * GOLDEN / (UINT64_C(1) << 52);
+    if (memory->atomics[index].sector != sector)
+        memory->atomics[index].free_at = 0;
+    memory->atomics[index].sector = sector;
+    const uint64_t begin =
+        occupy(&memory->atomics[index].free_at, at_l2,
+               timed_ticks(gpu->atomic_cycles[request->issue->instruction->is_float]));
+    const struct found found = read_side(memory, home, request, request->sectors, begin);
     count_l2(memory, request, request->sectors, &found);
     write_home(memory, request, home);
     return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));
@@ -602,12 +621,14 @@ static uint64_t perform(struct timed_memory *memory, const struct request *reque
     return now;
 }
 
-/* Returns the turn of a lane of an access. Lanes of an atomic with the same address take turns,
- * unless all lanes have this address. */
-static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane)
+/* Returns the turn of a byte of a lane. Lanes of an atomic with the same address take turns, unless
+ * all lanes have this address. So do the words of an access to local memory. */
+static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
 {
     const uint64_t *addresses = issue->access->addresses;
     uint32_t before = 0, others = 0;
+    if (issue->instruction->local)
+        return byte / ORACLE_WORD;
     if (issue->instruction->kind != FTH_TRACE_ATOMIC)
         return 0;
     for (uint32_t t = 0; t < issue->access->threads; t++) {
@@ -615,6 +636,15 @@ static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane)
         others += addresses[t] != addresses[lane];
     }
     return others ? before : 0;
+}
+
+/* Returns the address of a byte of a lane. */
+static uint64_t address_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
+{
+    const uint64_t address = issue->base + issue->access->addresses[lane];
+    return issue->instruction->local
+               ? address + byte / ORACLE_WORD * ORACLE_WORD_DISTANCE + byte % ORACLE_WORD
+               : address + byte;
 }
 
 /* Finds the first line of a turn of an access from the address `from` on, and the bytes that it
@@ -625,9 +655,11 @@ static bool next_request(const struct timed_gpu *gpu, const struct timed_issue *
     *request = (struct request){.issue = issue, .line = UINT64_MAX};
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t t = 0; t < issue->access->threads; t++)
-            for (uint32_t b = 0; turn_of(issue, t) == turn && b < issue->instruction->bytes; b++) {
-                const uint64_t address = issue->access->addresses[t] + b;
+            for (uint32_t b = 0; b < issue->instruction->bytes; b++) {
+                const uint64_t address = address_of(issue, t, b);
                 const uint64_t line = address / gpu->line_bytes * gpu->line_bytes;
+                if (turn_of(issue, t, b) != turn)
+                    continue;
                 if (pass == 0 && line >= from && line < request->line)
                     request->line = line;
                 if (pass == 1 && line == request->line) {
@@ -647,7 +679,7 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
         occupy(&l1->free_at, now, issue->shared * CYCLE);
     uint64_t at = later(now, l1->free_at);
     *accepted = *done = at;
-    for (uint32_t turn = 0; turn < issue->access->threads; turn++) {
+    for (uint32_t turn = 0; turn < 32; turn++) {
         uint64_t from = 0;
         for (; next_request(memory->gpu, issue, turn, from, &request); at += CYCLE) {
             *done = later(*done, perform(memory, &request, at));

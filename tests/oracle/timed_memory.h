@@ -10,6 +10,7 @@ struct timed_memory;
 struct timed_issue {
     uint64_t sm;
     uint64_t shared; /* requests to shared memory before it */
+    uint64_t base;   /* is added to the addresses */
     const struct timed_oracle_access *access;
     const struct timed_instruction *instruction;
 };

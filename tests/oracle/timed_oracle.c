@@ -192,37 +192,50 @@ static uint64_t wait_for_loads(struct warp *warp, uint64_t number, uint64_t issu
     return time;
 }
 
+/* Returns when a warp issues the last one of warp->gap instructions, of which the first one follows
+ * its last access. */
+static uint64_t find_issue(struct run *run, size_t index)
+{
+    struct warp *warp = &run->warps[index];
+    const uint64_t issue = timed_ticks(run->gpu->issue_cycles);
+    const uint64_t sm = run->slots[index / run->launch->warps].sm;
+    uint64_t *scheduler =
+        &run->scheduler_free[sm][index % run->launch->warps % run->gpu->schedulers];
+    warp->issued += warp->gap;
+    *scheduler = later(*scheduler, warp->ready) + warp->gap * CYCLE;
+    const uint64_t running = warp->ready + later(warp->gap * issue, warp->latency * CYCLE);
+    const uint64_t time = later(running, wait_for_loads(warp, warp->issued, issue));
+    if (time > running)
+        return later(time, *scheduler);
+    return *scheduler > LEAD ? later(time, *scheduler - LEAD) : time;
+}
+
 /* Plans the next access of a warp, or ends the warp. */
 static void plan(struct run *run, size_t index)
 {
-    const size_t slot_index = index / run->launch->warps, w = index % run->launch->warps;
+    const size_t slot_index = index / run->launch->warps;
     struct slot *slot = &run->slots[slot_index];
     struct warp *warp = &run->warps[index];
-    const uint64_t issue = timed_ticks(run->gpu->issue_cycles);
-    warp->next = find_access(run, slot->block, w, warp->last_number);
-    if (!warp->next) {
-        end_warp(run, index);
-        return;
-    }
-    const struct timed_pace *pace = find_pace(run, warp->last, warp->next->instruction);
+    warp->next = find_access(run, slot->block, index % run->launch->warps, warp->last_number);
+    const struct timed_pace *pace =
+        find_pace(run, warp->last, warp->next ? warp->next->instruction : UINT32_MAX);
     warp->gap = DEFAULT_GAP;
     warp->shared = warp->latency = 0;
     bool barrier = false;
     if (pace && pace->count) {
-        warp->gap = later(1, rounded(pace->instructions, pace->count));
+        warp->gap = rounded(pace->instructions, pace->count);
         warp->shared = rounded(pace->shared, pace->count);
         warp->latency = rounded(pace->latency_cycles, pace->count);
         barrier = 2 * pace->barriers >= pace->count;
     }
-    warp->issued += warp->gap;
-    uint64_t *scheduler = &run->scheduler_free[slot->sm][w % run->gpu->schedulers];
-    *scheduler = later(*scheduler, warp->ready) + warp->gap * CYCLE;
-    const uint64_t running = warp->ready + later(warp->gap * issue, warp->latency * CYCLE);
-    uint64_t time = later(running, wait_for_loads(warp, warp->issued, issue));
-    if (time > running)
-        time = later(time, *scheduler);
-    else if (*scheduler > LEAD)
-        time = later(time, *scheduler - LEAD);
+    if (!warp->next) {
+        if (pace && pace->count && warp->gap)
+            warp->ready = find_issue(run, index);
+        end_warp(run, index);
+        return;
+    }
+    warp->gap = later(1, warp->gap);
+    const uint64_t time = find_issue(run, index);
     if (!barrier) {
         add_event(run, time, WARP_ISSUES, index);
         return;
@@ -251,10 +264,13 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
 {
     struct warp *warp = &run->warps[index];
     const struct timed_instruction *instruction = &run->instructions[warp->next->instruction];
-    const struct timed_issue issue = {.sm = run->slots[index / run->launch->warps].sm,
-                                      .shared = warp->shared,
-                                      .access = warp->next,
-                                      .instruction = instruction};
+    const uint64_t warps = run->launch->warps;
+    const struct timed_issue issue = {
+        .sm = run->slots[index / warps].sm,
+        .base = instruction->local ? oracle_local_memory(index / warps, warps, index % warps) : 0,
+        .shared = warp->shared,
+        .access = warp->next,
+        .instruction = instruction};
     uint64_t done;
     timed_memory_access(run->memory, &issue, now, &warp->ready, &done);
     run->end = later(run->end, done);

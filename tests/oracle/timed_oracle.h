@@ -32,6 +32,7 @@ struct timed_gpu {
     double clock_hz, l1_cycles, l2_cycles, far_cycles, memory_cycles;
     double l2_bytes_per_s, memory_bytes_per_s, memory_percent;
     double issue_cycles, port_cycles, join_cycles, merge_cycles, store_merge_cycles;
+    double atomic_cycles[2]; /* of integers, and of floating-point numbers */
     double start_cycles, warp_cycles, block_cycles, refill_cycles, refill_period, launch_ns;
     uint64_t join_reads, partial_ways, launch_sectors;
 };
@@ -43,6 +44,8 @@ struct timed_instruction {
     uint32_t cache_op, hints; /* only for the trace; the oracle uses the next two */
     enum oracle_l1 l1;
     uint64_t l2_fill_bytes; /* 0: timed_gpu.fill_bytes */
+    bool is_float;          /* an atomic on floating-point numbers */
+    bool local;             /* addresses are offsets in the local memory of the warp */
 };
 
 struct timed_oracle_access {
@@ -53,7 +56,7 @@ struct timed_oracle_access {
 
 /* What warps do between two accesses: a row of the pace. */
 struct timed_pace {
-    uint32_t from, to; /* instructions; from = UINT32_MAX: the start of the warp */
+    uint32_t from, to; /* instructions; UINT32_MAX: the start and the end of the warp */
     uint64_t count, instructions, shared, barriers, latency_cycles;
 };
 

@@ -16,6 +16,9 @@
  */
 #define MAX_LANE_STEP ((uint64_t)1 << 40)
 
+/* Local memory: bytes of a word, and distance of two words of a lane (see FTH_TRACE_LOCAL). */
+enum { LOCAL_WORD = 4, LOCAL_WORD_DISTANCE = 128 };
+
 void fth_line_requests_clear(struct fth_line_requests *requests)
 {
     requests->count = 0;
@@ -293,28 +296,53 @@ static uint8_t find_flags(const struct fth_shape *shape,
                : l1_flags;
 }
 
-void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *shape,
-                  const struct fth_compact_access *access,
-                  const struct fth_trace_instruction *instruction)
+/* Adds the requests of an access of `bytes` per lane. */
+static void add_access(struct fth_line_requests *requests, const struct fth_shape *shape,
+                       const struct fth_compact_access *access, uint64_t bytes,
+                       const struct fth_line_request *template)
 {
-    const struct fth_line_request template = {.warp = access->warp,
-                                              .instruction = access->instruction,
-                                              .kind = (uint8_t)instruction->kind,
-                                              .flags = find_flags(shape, instruction)};
-    const uint64_t bytes = instruction->bytes;
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
     const uint64_t last = access->first + (access->threads - 1) * step;
-    if (instruction->kind == FTH_TRACE_ATOMIC && !access->affine)
-        add_turns(requests, shape, access, bytes, &template);
+    if (template->kind == FTH_TRACE_ATOMIC && !access->affine)
+        add_turns(requests, shape, access, bytes, template);
     /* The most common cases: contiguous lanes, or all lanes at the same address. Both are one
      * range. */
     else if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
         fth_line_requests_add(requests, requests->count, shape, access->first,
-                              end_of(last, bytes) - access->first, &template);
+                              end_of(last, bytes) - access->first, template);
     else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 &&
              step <= MAX_LANE_STEP && access->first <= UINT64_MAX / 2 &&
              (access->first & (shape->line_bytes - 1)) + bytes <= shape->line_bytes)
-        add_strided(requests, shape, access, bytes, &template);
-    else if (!add_segments(requests, shape, access, bytes, &template))
-        add_lanes(requests, shape, access, bytes, &template);
+        add_strided(requests, shape, access, bytes, template);
+    else if (!add_segments(requests, shape, access, bytes, template))
+        add_lanes(requests, shape, access, bytes, template);
+}
+
+/* Adds an access to local memory. Each word of the lanes has requests of its own, and the L1 of an
+ * H200 does not keep a store of less than a word (docs/results/counting-rules.md). */
+static void add_local(struct fth_line_requests *requests, const struct fth_shape *shape,
+                      const struct fth_compact_access *access, uint64_t bytes,
+                      struct fth_line_request template)
+{
+    struct fth_compact_access word = *access;
+    if (bytes < LOCAL_WORD && template.kind == FTH_TRACE_WRITE)
+        template.flags |= FTH_LINE_REQUEST_NO_ALLOCATE;
+    for (uint64_t at = 0; at < bytes; at += LOCAL_WORD, word.first += LOCAL_WORD_DISTANCE)
+        add_access(requests, shape, &word, bytes < LOCAL_WORD ? bytes : LOCAL_WORD, &template);
+}
+
+void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *shape,
+                  const struct fth_compact_access *access,
+                  const struct fth_trace_instruction *instruction)
+{
+    struct fth_line_request template = {.warp = access->warp,
+                                        .instruction = access->instruction,
+                                        .kind = (uint8_t)instruction->kind,
+                                        .flags = find_flags(shape, instruction)};
+    if (instruction->hints & FTH_TRACE_FLOAT)
+        template.flags |= FTH_LINE_REQUEST_FLOAT;
+    if (instruction->hints & FTH_TRACE_LOCAL)
+        add_local(requests, shape, access, instruction->bytes, template);
+    else
+        add_access(requests, shape, access, instruction->bytes, &template);
 }

@@ -15,6 +15,7 @@ enum {
     FTH_LINE_REQUEST_NO_ALLOCATE = 2, /* a miss leaves nothing in the L1 */
     FTH_LINE_REQUEST_EVICT = 4,       /* with BYPASS_L1: the L1 drops the line */
     FTH_LINE_REQUEST_L1_FLAGS = 7,
+    FTH_LINE_REQUEST_FLOAT = 8, /* an atomic on floating-point numbers, for the model with time */
     /* A number in bits 4 to 6: a miss of the L2 fills 16 << number bytes; 0: as for others. */
     FTH_LINE_REQUEST_FILL_SHIFT = 4,
     FTH_LINE_REQUEST_L2_FLAGS = 0x70
@@ -68,7 +69,8 @@ void fth_line_requests_add(struct fth_line_requests *requests, size_t from,
  * this group as a range of bytes within the line. */
 struct fth_cache_run fth_take_sector_run(const struct fth_shape *shape, uint64_t *sectors);
 /* Appends one request per line that the access touches, by ascending address. Lanes of an atomic
- * that have the same address, but not all lanes, take turns; each turn has requests of its own. */
+ * that have the same address, but not all lanes, take turns; each turn has requests of its own.
+ * Local memory: each word of 4 bytes per lane has requests of its own. */
 void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *shape,
                   const struct fth_compact_access *access,
                   const struct fth_trace_instruction *instruction);

@@ -112,6 +112,20 @@ enum fth_status fth_check_access(const struct fth_compact_access *access,
                     (unsigned long long)setting->warps_per_block);
 }
 
+/* Appends the requests of an access to a batch. */
+static void coalesce(const struct wave_reader *reader, struct fth_issue_batch *batch,
+                     const struct fth_compact_access *access,
+                     const struct fth_trace_instruction *instruction, uint32_t sm)
+{
+    struct fth_compact_access placed = *access;
+    if (instruction->hints & FTH_TRACE_LOCAL) {
+        const uint64_t place = fth_placement_place(reader->placement, access->block);
+        const uint64_t slot = sm * reader->setting.blocks_at_once + place;
+        placed.first += fth_local_address(&reader->setting, slot, access->warp);
+    }
+    fth_coalesce(&batch->requests, &reader->setting.l1, &placed, instruction);
+}
+
 /* Coalesces accesses of one block and appends the requests to a batch. The batch of the first wave
  * of a window is processed whenever it is full. */
 static enum fth_status add_accesses(struct wave_reader *reader, struct fth_issue_batch *batch,
@@ -129,7 +143,7 @@ static enum fth_status add_accesses(struct wave_reader *reader, struct fth_issue
         const struct fth_trace_instruction *instruction =
             fth_trace_instruction_at(reader->trace, access->instruction);
         struct fth_issue_group *group = &batch->groups[batch->group_count - 1];
-        fth_coalesce(&batch->requests, &reader->setting.l1, access, instruction);
+        coalesce(reader, batch, access, instruction, sm);
         group->count = (uint32_t)(batch->requests.count - group->first);
         reader->warps[(size_t)access->instruction * 3 + (size_t)instruction->kind]++;
     }

@@ -99,6 +99,12 @@ static struct fth_timed_access *allocate(struct fth_streams *streams, size_t byt
     return access;
 }
 
+void fth_streams_place(struct fth_warp_stream *stream, uint64_t address)
+{
+    for (uint32_t i = 0; i < stream->first->line_count; i++)
+        stream->first->lines[i].line += address;
+}
+
 void fth_streams_drop(struct fth_warp_stream *stream)
 {
     struct fth_timed_access *access = stream->first;
@@ -148,6 +154,25 @@ const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *acce
     return (const struct fth_cache_run *)(const void *)(access->lines + access->line_count);
 }
 
+/* Returns the average of `count` numbers with this sum, rounded to the nearest integer, at most
+ * `max`. */
+static uint32_t average(uint64_t sum, uint64_t count, uint32_t max)
+{
+    const uint64_t rounded = (sum + count / 2) / count;
+    return rounded < max ? (uint32_t)rounded : max;
+}
+
+struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
+                                       const struct fth_warp_stream *stream)
+{
+    const struct fth_pace_step *step =
+        streams->pace ? fth_pace_find(streams->pace, stream->instruction, FTH_PACE_END) : NULL;
+    if (!step || !step->count)
+        return (struct fth_timed_tail){0};
+    return (struct fth_timed_tail){average(step->instructions, step->count, UINT32_MAX / 2),
+                                   average(step->latency_cycles, step->count, UINT32_MAX)};
+}
+
 /* Sets what the warp does between its last access, of instruction `last`, and this one. */
 static void set_gap(const struct fth_streams *streams, uint32_t last,
                     struct fth_timed_access *access)
@@ -160,12 +185,10 @@ static void set_gap(const struct fth_streams *streams, uint32_t last,
     access->barrier = false;
     if (!step || !step->count)
         return;
-    const uint64_t gap = (step->instructions + step->count / 2) / step->count;
-    const uint64_t shared = (step->shared + step->count / 2) / step->count;
-    const uint64_t latency = (step->latency_cycles + step->count / 2) / step->count;
-    access->latency = latency < UINT32_MAX ? (uint32_t)latency : UINT32_MAX;
-    access->gap = gap < 1 ? 1 : gap < UINT32_MAX / 2 ? (uint32_t)gap : UINT32_MAX / 2;
-    access->shared = shared < UINT16_MAX ? (uint16_t)shared : UINT16_MAX;
+    const uint32_t gap = average(step->instructions, step->count, UINT32_MAX / 2);
+    access->gap = gap < 1 ? 1 : gap;
+    access->latency = average(step->latency_cycles, step->count, UINT32_MAX);
+    access->shared = (uint16_t)average(step->shared, step->count, UINT16_MAX);
     /* A pair of instructions is separated by the same number of barriers each time, or almost. */
     access->barrier = step->barriers >= step->count - step->count / 2;
 }

@@ -38,6 +38,7 @@ struct fth_timing {
     uint64_t to_memory;     /* from a side to memory and back, together */
     uint64_t l2_sector;     /* time that a sector occupies one side of the L2 */
     uint64_t mem_sector;    /* time that a sector occupies memory */
+    uint64_t atomic[2];     /* between two atomics on one sector: integers, floating point */
     uint64_t read_merge;    /* maximum time in which misses in a line merge */
     uint64_t store_merge;   /* time in which stores to a line merge */
     uint32_t join_reads;    /* maximum number of reads that become one request */
@@ -122,6 +123,15 @@ static inline FTH_MUST_USE enum fth_status fth_streams_peek(struct fth_streams *
     *access = stream->first;
     return FTH_OK;
 }
+/* What a warp without further accesses executes until it ends. All are 0 if this is unknown. */
+struct fth_timed_tail {
+    uint32_t gap, latency; /* as in struct fth_timed_access */
+};
+struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
+                                       const struct fth_warp_stream *stream);
+/* Moves the first access of a stream, to local memory, to the local memory of its warp. Before
+ * that, its addresses are offsets. */
+void fth_streams_place(struct fth_warp_stream *stream, uint64_t address);
 /* Removes the first access of a stream. It is no longer valid afterwards. */
 void fth_streams_drop(struct fth_warp_stream *stream);
 /* The runs of an access that is not yet dropped. */

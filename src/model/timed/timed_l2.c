@@ -11,7 +11,8 @@
  *
  * Writes and atomics go to the home side. A write also leaves its complete sectors in the side that
  * is near its SM. Both invalidate what they write in other sides. The L2 keeps sectors that are
- * written in part; when it writes them back, it reads the rest of them from memory. */
+ * written in part; when it writes them back, it reads the rest of them from memory. Atomics on the
+ * same sector follow each other at a distance. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -21,6 +22,15 @@
  * the SMs of a group have under way at full load; a read that another one replaces is not joined
  * any more. */
 enum { JOIN_SLOTS = 1 << 13 };
+
+/* Size of the table of sectors on which atomics are executed: a power of two. Chosen: more sectors
+ * than kernels have that limit their duration; two that share an entry are not delayed. */
+enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
+
+/* A sector, and when it can take the next atomic. */
+struct busy_sector {
+    uint64_t sector, free_at;
+};
 
 /* A read that is under way, as the join unit knows it. */
 struct pending_read {
@@ -53,6 +63,7 @@ struct fth_timed_l2 {
     uint8_t *side_of_sm;    /* [sms] */
     uint32_t *group_of_sm;  /* [group_sms]; NULL: reads are not joined */
     size_t group_sms, sms;
+    struct busy_sector atomics[ATOMIC_SLOTS];
     struct pending_read *reads; /* [groups][JOIN_SLOTS] */
     size_t read_count;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
@@ -158,6 +169,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
         l2->sides[i].free_at = 0;
     }
     l2->memory_free_at = 0;
+    memset(l2->atomics, 0, sizeof l2->atomics);
     l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;
     l2->used = true;
     memset(l2->port_free_at, 0, l2->sms * sizeof *l2->port_free_at);
@@ -521,6 +533,19 @@ void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request 
     }
 }
 
+/* Returns when an atomic that arrives at `now` begins. It occupies its first sector. */
+static uint64_t begin_atomic(struct fth_timed_l2 *l2, const struct fth_timed_line *line,
+                             uint64_t now)
+{
+    const uint64_t first = (uint64_t)__builtin_ctz(line->sectors) << l2->shape.sector_shift;
+    const uint64_t sector = line->line + first;
+    struct busy_sector *busy = &l2->atomics[sector * UINT64_C(0x9e3779b97f4a7c15) >> ATOMIC_SHIFT];
+    if (busy->sector != sector)
+        *busy = (struct busy_sector){.sector = sector};
+    return occupy(&busy->free_at, now,
+                  l2->timing.atomic[(line->flags & FTH_LINE_REQUEST_FLOAT) != 0]);
+}
+
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                              uint64_t now)
 {
@@ -530,7 +555,8 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
     const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
     const uint64_t at_l2 = occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
                                   count_bits(sectors) * timing->l2_sector);
-    const struct found found = read_side(l2, home, request, sectors, at_l2);
+    const uint64_t begin = begin_atomic(l2, request->line, at_l2);
+    const struct found found = read_side(l2, home, request, sectors, begin);
     count(l2, request, FTH_TRACE_ATOMIC, sectors, &found);
     write_home(l2, home, request, home);
     return found.ready + timing->to_l2 + timing->to_join;

@@ -148,6 +148,8 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .to_memory = memory > l2 ? ticks(memory - l2) : 0,
         .l2_sector = sector_ticks(setting, clock, l2_bytes / (double)setting->sides),
         .mem_sector = sector_ticks(setting, clock, memory_bytes),
+        .atomic = {ticks(number_of(params, FTH_KEY_ATOMIC_CYCLES)),
+                   ticks(number_of(params, FTH_KEY_FLOAT_CYCLES))},
         .read_merge = ticks(number_of(params, FTH_KEY_MERGE_CYCLES)),
         .store_merge = ticks(number_of(params, FTH_KEY_STORE_MERGE_CYCLES)),
         .join_reads = (uint32_t)fth_model_integer(params, FTH_KEY_JOIN_READS),

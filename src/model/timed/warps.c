@@ -43,6 +43,7 @@ struct block {
 /* What the model needs of an instruction. */
 struct facts {
     enum fth_trace_access_kind kind;
+    bool is_local; /* accesses local memory */
     uint32_t wait;
 };
 
@@ -85,7 +86,8 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
             fth_trace_instruction_at(context->trace, i);
         /* Without a pace, nothing is known; then a result is needed at once. */
         const uint32_t wait = context->has_pace ? instruction->wait : 0;
-        warps->facts[i] = (struct facts){instruction->kind, wait};
+        warps->facts[i] =
+            (struct facts){instruction->kind, (instruction->hints & FTH_TRACE_LOCAL) != 0, wait};
     }
     return FTH_OK;
 }
@@ -184,6 +186,25 @@ static void end_warp(struct fth_warps *warps, uint32_t slot, const struct warp *
 
 /* ---- accesses ---- */
 
+/* Lets a warp that has issued its last instruction at `now` issue `gap` more, which take at least
+ * `latency` cycles. Returns when it issues the last one. */
+static uint64_t issue_after(struct fth_warps *warps, uint32_t event, uint32_t gap, uint32_t latency,
+                            uint64_t now)
+{
+    const uint64_t issue = warps->context.timing->issue, cycle = FTH_TICKS_PER_CYCLE;
+    struct warp *warp = &warps->warps[event];
+    const uint32_t sm = warps->blocks[event / warps->warps_per_block].sm;
+    warp->issued += gap;
+    const uint64_t running = now + (gap * issue > latency * cycle ? gap * issue : latency * cycle);
+    const uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
+    uint64_t *free_at =
+        &warps->scheduler_free_at[sm * warps->schedulers +
+                                  event % warps->warps_per_block % warps->schedulers];
+    *free_at = (*free_at > now ? *free_at : now) + gap * cycle;
+    const uint64_t lead = at == running ? MAX_LEAD_CYCLES * cycle : 0;
+    return *free_at > at + lead ? *free_at - lead : at;
+}
+
 /* Schedules the next access of a warp that has issued its last instruction at `now`. */
 static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_t now,
                                 struct fth_error *error)
@@ -195,21 +216,12 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     const struct fth_timed_access *access = NULL;
     FTH_TRY(fth_streams_peek(context->streams, block->index, warp->stream, &access, error));
     if (!access) {
-        end_warp(warps, slot, warp, now);
+        const struct fth_timed_tail tail = fth_streams_tail(context->streams, warp->stream);
+        end_warp(warps, slot, warp,
+                 tail.gap ? issue_after(warps, event, tail.gap, tail.latency, now) : now);
         return FTH_OK;
     }
-    const uint64_t issue = context->timing->issue;
-    warp->issued += access->gap;
-    const uint64_t issuing = access->gap * issue;
-    const uint64_t latency = access->latency * (uint64_t)FTH_TICKS_PER_CYCLE;
-    const uint64_t running = now + (issuing > latency ? issuing : latency);
-    uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
-    uint64_t *free_at =
-        &warps->scheduler_free_at[block->sm * warps->schedulers +
-                                  event % warps->warps_per_block % warps->schedulers];
-    *free_at = (*free_at > now ? *free_at : now) + (uint64_t)access->gap * FTH_TICKS_PER_CYCLE;
-    const uint64_t lead = at == running ? MAX_LEAD_CYCLES * (uint64_t)FTH_TICKS_PER_CYCLE : 0;
-    at = *free_at > at + lead ? *free_at - lead : at;
+    const uint64_t at = issue_after(warps, event, access->gap, access->latency, now);
     if (!access->barrier) {
         fth_event_queue_add(context->queue, event, at);
         return FTH_OK;
@@ -244,6 +256,10 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     const struct fth_timed_access *access = warp->stream->first;
     const struct facts *facts = &warps->facts[access->instruction];
     uint64_t accepted, done;
+    if (facts->is_local)
+        fth_streams_place(warp->stream,
+                          fth_local_address(warps->context.setting, event / warps->warps_per_block,
+                                            event % warps->warps_per_block));
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, block->sm, access->shared, now);
     if (!fth_timed_l1s_access(warps->context.l1s, block->sm, access, facts->kind, now, &accepted,

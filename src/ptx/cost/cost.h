@@ -6,6 +6,7 @@
  *
  *   cost_table.c   machine instructions and latency of each PTX instruction
  *   cost_find.c    instructions that an assembler merges with others; the sums for each function
+ *   cost_local.c   local variables that an assembler keeps in registers
  *   cost_waits.c   the distance from a load to the first use of its result */
 #ifndef FTH_PTX_COST_H
 #define FTH_PTX_COST_H
@@ -32,6 +33,13 @@ void fth_ptx_mark_leaders(const struct fth_ptx_module *module,
                           const struct fth_ptx_function *function, bool *leaders);
 /* Returns true if instructions after this one are not in the same basic block. */
 bool fth_ptx_ends_block(const struct fth_ptx_inst *inst);
+
+/* ---- cost_local.c ---- */
+
+/* Sets `in_registers` of the operands of all instructions. Returns false when out of memory. */
+bool fth_ptx_find_registers(const struct fth_ptx_module *module,
+                            const struct fth_ptx_function *function,
+                            struct fth_ptx_operands *operands);
 
 /* ---- cost_waits.c ---- */
 

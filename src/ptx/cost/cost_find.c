@@ -372,10 +372,12 @@ bool fth_ptx_find_costs(struct fth_ptx_module *module, struct fth_ptx_function *
                              .ready_block = calloc(operand_count, sizeof *scan.ready_block)};
     struct fth_ptx_cost *costs = fth_arena_array(&module->arena, count, sizeof *costs);
     bool ok = costs && scan.groups && scan.leaders && scan.blocks && scan.uses && scan.weights &&
-              scan.merged && scan.ready && scan.ready_block;
+              scan.merged && scan.ready && scan.ready_block &&
+              fth_ptx_find_registers(module, function, operands);
     if (ok) {
         for (size_t pc = 0; pc < function->code_count; pc++) {
-            scan.weights[pc] = fth_ptx_weigh(&function->code[pc]);
+            scan.weights[pc] = operands[pc].in_registers ? (struct fth_ptx_weight){0}
+                                                         : fth_ptx_weigh(&function->code[pc]);
             scan.groups[pc] = group_of(&function->code[pc]);
         }
         fth_ptx_mark_leaders(module, function, scan.leaders);
@@ -383,6 +385,9 @@ bool fth_ptx_find_costs(struct fth_ptx_module *module, struct fth_ptx_function *
         reduce_divisions(&scan);
         merge_wide(&scan);
         merge_shared(&scan);
+        for (size_t pc = 0; pc < function->code_count; pc++)
+            operands[pc].is_merged = scan.merged[pc] && !scan.weights[pc].instructions &&
+                                     is_shared_word(&function->code[pc]);
         merge(&scan);
         add_up(&scan, costs);
         function->costs = costs;

@@ -157,7 +157,7 @@ static const struct row rows[] = {
     {"cvt.f64.f32", {1, 18}},
 
     /* Instructions of the whole warp. */
-    {"shfl*", {1, 23}}, /* the latency is chosen as that of ld.shared, which has the same unit */
+    {"shfl*", {1, 20}}, /* in a chain with add.f32, as in reductions */
     {"vote*", {1, 13}},
     {"match*", {1, 28}},
     {"redux*", {2, 45}},
@@ -175,12 +175,16 @@ static const struct row rows[] = {
     /* Memory. */
     {"ld.shared*", {1, 23}},
     {"ld.acquire*", {2, 0}},
+    {"ldmatrix*.x1.*", {1, 24}},
+    {"ldmatrix*.x2.*", {1, 27}},
     {"ldmatrix*", {1, 31}},
-    {"atom.shared*.add.f32", {7, 91}}, /* one iteration of a loop with CAS */
-    {"atom.shared*.add.?64", {8, 91}}, /* the latency is that of add.f32 */
-    {"atom.shared*", {1, 35}},
-    {"ld.param*", {1, 4}},  /* observed in kernels; the latency is chosen as that of arithmetic */
-    {"ld.const*", {1, 28}}, /* the latency is that of the constant L1, from the same GPU */
+    {"atom.shared*.add.f32", {7, 91}},  /* one iteration of a loop with CAS */
+    {"atom.shared*.add.f64", {8, 111}}, /* the same */
+    {"atom.shared*.add.?64", {8, 108}}, /* the same */
+    {"atom.shared*.cas.*", {1, 34}},
+    {"atom.shared*", {1, 28}},
+    {"ld.param*", {1, 4}}, /* observed in kernels; the latency is chosen as that of arithmetic */
+    {"ld.const*", {1, 30}},
     {"ld.*", {1, 0}},
     {"ldu.*", {1, 0}},
     {"atom.*", {1, 0}},

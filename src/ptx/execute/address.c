@@ -490,6 +490,10 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .unit = (enum fth_ptx_unit)inst->unit,
         .returns = inst->operands->write_count > 0,
         .compares = kind == FTH_ACCESS_ATOMIC && inst->atomic == A_CAS,
+        .is_float =
+            kind == FTH_ACCESS_ATOMIC && fth_ptx_type_is_float((enum fth_ptx_type)inst->type),
+        .in_registers = inst->operands->in_registers,
+        .is_merged = inst->operands->is_merged,
         .wait = inst->operands->wait,
         .issued = cost.instructions,
         .cycles = cost.cycles,

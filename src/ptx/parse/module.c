@@ -46,9 +46,11 @@ static bool parse_head(struct fth_ptx_parser *parser)
     fth_ptx_lexer_next(lexer);
     if (!fth_ptx_lexer_expect(lexer, ".target"))
         return false;
-    do
+    do {
+        if (fth_ptx_token_is(&lexer->token, "debug"))
+            parser->module->keeps_variables = true;
         fth_ptx_lexer_next(lexer);
-    while (fth_ptx_lexer_accept(lexer, ","));
+    } while (fth_ptx_lexer_accept(lexer, ","));
     if (fth_ptx_lexer_accept(lexer, ".address_size")) {
         const struct fth_ptx_token token = lexer->token;
         uint64_t bits;

@@ -121,7 +121,15 @@ static const struct fth_column parameter_columns[] = {
 };
 
 static const char *const sources[] = {"default", "description", "set"};
-static const char *const kinds[] = {"read", "write", "atomic"};
+
+/* Returns the kind of the accesses of an instruction, in words. */
+static const char *kind_of(const struct fth_trace_instruction *instruction)
+{
+    static const char *const kinds[] = {"read", "write", "atomic"}, *const local[] = {
+                                                                        "local read", "local write",
+                                                                        "local atomic"};
+    return (instruction->hints & FTH_TRACE_LOCAL ? local : kinds)[instruction->kind];
+}
 
 static void put_count(struct fth_cells *cells, uint64_t number)
 {
@@ -183,7 +191,7 @@ static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
     fth_cells_put_text(cells, fth_source_file(instruction->source));
     fth_cells_put(cells, NULL,
                   instruction->source_line ? (double)instruction->source_line : (double)NAN);
-    fth_cells_put_text(cells, kinds[instruction->kind]);
+    fth_cells_put_text(cells, kind_of(instruction));
     put_count(cells, instruction->bytes);
     put_count(cells, sum(row->warps));
     put_count(cells, sum(row->l1.sectors));
@@ -447,7 +455,7 @@ static void write_instruction(struct fth_json_writer *json,
         fth_json_end(json, ']');
     }
     fth_json_key(json, "kind");
-    fth_json_text(json, kinds[instruction->kind]);
+    fth_json_text(json, kind_of(instruction));
     fth_json_key(json, "bytes");
     fth_json_number(json, instruction->bytes);
 }
@@ -487,6 +495,10 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     write_by_kind(json, "warp_requests", row->warps);
     write_counts(json, "l1", &row->l1);
     write_counts(json, "l2", &row->l2);
+    if (sum(row->local_warps) && !row->instruction) {
+        write_by_kind(json, "warp_requests_local", row->local_warps);
+        write_counts(json, "l1_local", &row->local);
+    }
     if (sum(row->bypassed.sectors))
         write_counts(json, "l2_l1_off", &row->bypassed);
     write_number(json, "l2_far_hits", (double)row->far_hits);

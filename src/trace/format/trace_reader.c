@@ -84,13 +84,19 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
                : FTH_OK;
 }
 
-/* Reads the shared memory per block in bytes. The file contains this number plus one, or 0 if it is
- * unknown; subtracting one then gives UINT64_MAX. The field was added to the format later. It is
- * absent in older files. */
+/* Reads the shared memory per block in bytes. The file has this number plus one, or 0 if it is
+ * unknown, which then becomes UINT64_MAX. Older files do not have the field. */
 static void get_shared_bytes(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
     if (launch && !bytes->failed && bytes->at < bytes->end)
         launch->shared_bytes = fth_get_varint(bytes) - 1;
+}
+
+/* Reads the local memory per thread in bytes. It is absent if no launch accesses local memory. */
+static void get_local_bytes(struct fth_trace_launch *launch, struct fth_bytes *bytes)
+{
+    if (launch && !bytes->failed && bytes->at < bytes->end)
+        launch->local_bytes = fth_get_varint(bytes);
 }
 
 static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes *bytes,
@@ -182,6 +188,8 @@ static enum fth_status get_index(struct fth_trace *trace, struct fth_bytes *byte
     }
     for (size_t i = 0; i < trace->launch_count; i++)
         get_shared_bytes(&trace->launches[i], bytes);
+    for (size_t i = 0; i < trace->launch_count; i++)
+        get_local_bytes(&trace->launches[i], bytes);
     if (bytes->failed || bytes->at != bytes->end)
         return refuse(trace, "the file is damaged: the index is malformed", error);
     return FTH_OK;
@@ -251,10 +259,10 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
     switch (type) {
     case FTH_PART_LAUNCH: return get_launch(trace, &bytes, error);
     case FTH_PART_LAUNCH_END:
-        status = get_totals(trace, &bytes, error);
-        if (status == FTH_OK)
-            get_shared_bytes(&trace->launches[trace->launch_count - 1], &bytes);
-        return status;
+        FTH_TRY(get_totals(trace, &bytes, error));
+        get_shared_bytes(&trace->launches[trace->launch_count - 1], &bytes);
+        get_local_bytes(&trace->launches[trace->launch_count - 1], &bytes);
+        return FTH_OK;
     case FTH_PART_INSTRUCTIONS:
         while (bytes.at < bytes.end && status == FTH_OK)
             status = get_instruction(trace, &bytes, error);

@@ -442,10 +442,23 @@ enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
     launch->constant = totals->constant;
     launch->texture = totals->texture;
     launch->shared_bytes = totals->shared_bytes;
+    launch->local_bytes = totals->local_bytes;
     writer->scratch.size = 0;
     put_totals(launch, &writer->scratch);
     fth_put_varint(launch->shared_bytes + 1, &writer->scratch);
+    if (launch->local_bytes)
+        fth_put_varint(launch->local_bytes, &writer->scratch);
     return put(writer, FTH_PART_LAUNCH_END, NULL, error);
+}
+
+/* Encodes the local memory of all launches, unless none uses any. */
+static void put_local_bytes(const struct fth_trace_writer *writer, struct fth_buffer *out)
+{
+    bool used = false;
+    for (size_t i = 0; i < writer->launch_count; i++)
+        used = used || writer->launches[i].header.local_bytes;
+    for (size_t i = 0; i < writer->launch_count && used; i++)
+        fth_put_varint(writer->launches[i].header.local_bytes, out);
 }
 
 enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct fth_error *error)
@@ -469,6 +482,7 @@ enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct 
     }
     for (size_t i = 0; i < writer->launch_count; i++)
         fth_put_varint(writer->launches[i].header.shared_bytes + 1, out);
+    put_local_bytes(writer, out);
     enum fth_status status = put(writer, FTH_PART_INDEX, &index, error);
     if (status == FTH_OK) {
         status = fth_container_commit(writer->file, index, error);

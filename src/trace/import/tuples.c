@@ -29,6 +29,8 @@
  *                                                for the last active lane of the largest WID
  *     # instruction 3 bytes 4 line 57 source 12  describes instruction 3: its bytes per lane, its
  *                                                line in the PTX file, and its line in the source
+ *     # instruction … local                      the instruction accesses local memory
+ *     # local 64                                 bytes of local memory per thread of the launch
  *
  * An instruction line applies to all tuples that follow, also to those of later launches. An access
  * without an instruction number has 4 bytes per lane. An instruction number must not exceed the
@@ -66,7 +68,8 @@ struct import {
     size_t count, capacity;
     char kernel[256];
     uint32_t grid[3], block[3];
-    bool has_content; /* the current launch has a kernel, a shape or an access */
+    uint64_t local_bytes; /* per thread; 0: not stated */
+    bool has_content;     /* the current launch has a kernel, a shape or an access */
     /* Instructions from '# instruction' lines, by their number in the text. If the numbers have
      * gaps, the missing instructions have 4 bytes per lane. */
     struct fth_trace_instruction *declared;
@@ -233,7 +236,10 @@ static enum fth_status end_launch(struct import *import)
                                    import->grid, import->block, import->error));
     FTH_TRY(write_accesses(import));
     FTH_TRY(fth_trace_writer_end(
-        import->writer, &(struct fth_trace_launch){.shared_bytes = UINT64_MAX}, import->error));
+        import->writer,
+        &(struct fth_trace_launch){.shared_bytes = UINT64_MAX, .local_bytes = import->local_bytes},
+        import->error));
+    import->local_bytes = 0;
     import->count = 0;
     import->has_content = false;
     import->kernel[0] = '\0';
@@ -393,6 +399,8 @@ static enum fth_status read_instruction(struct import *import, const char *text)
                                                               .line = (uint32_t)values[1],
                                                               .source_line = (uint32_t)values[2],
                                                               .index = (uint32_t)number};
+    if (strstr(text, " local"))
+        import->declared[number].hints = FTH_TRACE_LOCAL;
     return FTH_OK;
 }
 
@@ -444,6 +452,10 @@ static enum fth_status read_comment(struct import *import, char *text)
         return read_shape(import, rest, import->grid);
     if ((rest = fth_text_after(text, "block ")))
         return read_shape(import, rest, import->block);
+    if ((rest = fth_text_after(text, "local ")))
+        return fth_text_numbers(rest, 10, UINT32_MAX, 1, &import->local_bytes)
+                   ? FTH_OK
+                   : refuse(import, "expected 'local N', the bytes of local memory per thread");
     if ((rest = fth_text_after(text, "instruction ")))
         return read_instruction(import, rest);
     if ((rest = fth_text_after(text, "source ")))

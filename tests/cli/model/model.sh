@@ -29,6 +29,15 @@ fathom model --parameters | grep size_bytes
 printf '%s\n' '# instruction 0 bytes 4 line 1 source 0' '0 0 0 W:0 1 0' '1 0 0 W:0 1 4' '2 0 0 W:0 1 8' '3 0 0 W:0 1 12' \
     '4 0 0 W:0 1 16' '5 0 0 W:0 1 20' '6 0 0 W:0 1 24' '7 0 0 W:0 1 28' |
     fathom model - --gpu h200 --set gpu.timing=off --format csv 2>/dev/null | cut -d, -f10-13
+# Local memory passes the caches. Textures do not: the model says how many requests it leaves out.
+fathom trace "$FATHOM_ROOT/tests/kernels/spaces/local_array.ptx" -g 1 -b 32 -a i32:32 -a 'ptr:u8[512]' -a 'ptr:u32[32]' -o l.trace
+fathom trace l.trace
+fathom model l.trace --gpu h200 --lines 2>/dev/null | head -n 4
+fathom model l.trace --gpu h200 --json 2>/dev/null | grep local\" | head -n 1
+fathom trace l.trace --dump | grep -m 2 local
+fathom trace l.trace >one
+fathom trace l.trace --dump | fathom trace - | cmp - one && echo 'the same'
+fathom model "$FATHOM_ROOT/tests/model/heldout/stencil/bicubic.json" --set W=32 --set H=16 --gpu h200 >/dev/null
 # With and without time: --l1-off gives the same counts, and --curve has the same reads in another order.
 fathom model a.trace --gpu h200 --l1-off --format csv 2>/dev/null | cut -d, -f1,8,9,14,15
 fathom model a.trace --gpu h200 --l1-off --format csv --set gpu.timing=off | cut -d, -f1,8,9,14,15,19

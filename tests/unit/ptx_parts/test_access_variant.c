@@ -2,6 +2,7 @@
  */
 #include "check.h"
 #include "ptx/ptx.h"
+#include "trace/trace.h"
 
 static const struct {
     struct fth_ptx_access access;
@@ -49,6 +50,18 @@ static const struct {
      {.base = FTH_VARIANT_NONE}},
 };
 
+/* The bits for local memory and for atomics on floating-point numbers. */
+static void hints_have_space_and_type(void **state)
+{
+    (void)state;
+    const struct fth_ptx_access local = {.kind = FTH_ACCESS_READ, .space = FTH_SPACE_LOCAL};
+    const struct fth_ptx_access atomic = {.kind = FTH_ACCESS_ATOMIC, .is_float = true};
+    assert_int_equal(fth_ptx_pack_hints(&local), FTH_TRACE_LOCAL);
+    assert_int_equal(fth_ptx_pack_hints(&atomic), FTH_TRACE_FLOAT);
+    assert_int_equal(fth_ptx_variants_of(FTH_ACCESS_READ, FTH_CACHE_DEFAULT, FTH_TRACE_LOCAL).base,
+                     FTH_VARIANT_NONE);
+}
+
 static void each_access_has_its_variants(void **state)
 {
     (void)state;
@@ -81,6 +94,7 @@ static void every_packed_number_has_variants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_access_has_its_variants),
+                                       cmocka_unit_test(hints_have_space_and_type),
                                        cmocka_unit_test(every_packed_number_has_variants)};
     return cmocka_run_group_tests_name("access variants", tests, NULL, NULL);
 }

@@ -178,9 +178,19 @@ static const struct {
     const char *instruction;
     uint32_t instructions, cycles;
 } weights[] = {
-    {"add.f32 %f1, %f2, %f3;", 1, 4},        {"fma.rn.f64 %d1, %d2, %d3, %d4;", 1, 8},
-    {"ex2.approx.ftz.f32 %f1, %f2;", 1, 17}, {"shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", 1, 23},
-    {"mul.lo.s64 %rd1, %rd2, %rd3;", 4, 16}, {"st.global.f32 [%rd1], %f1;", 1, 0},
+    {"add.f32 %f1, %f2, %f3;", 1, 4},
+    {"fma.rn.f64 %d1, %d2, %d3, %d4;", 1, 8},
+    {"ex2.approx.ftz.f32 %f1, %f2;", 1, 17},
+    {"shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", 1, 20},
+    {"atom.shared.add.u32 %r1, [%r2], %r3;", 1, 28},
+    {"atom.shared.cas.b32 %r1, [%r2], %r3, %r4;", 1, 34},
+    {"atom.shared.add.f64 %d1, [%r2], %d2;", 8, 111},
+    {"atom.shared.add.u64 %rd1, [%r2], %rd2;", 8, 108},
+    {"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];", 1, 24},
+    {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r3, %r4, %r5}, [%r2];", 1, 31},
+    {"ld.const.u32 %r1, [%rd1];", 1, 30},
+    {"mul.lo.s64 %rd1, %rd2, %rd3;", 4, 16},
+    {"st.global.f32 [%rd1], %f1;", 1, 0},
 };
 
 static void knows_weights(void **state)
@@ -379,6 +389,79 @@ static void warps_add_up_what_they_execute(void **state)
         }
 }
 
+/* ---- local variables in registers ---- */
+
+static const struct {
+    const char *body;  /* `v` is a local array of 64 bytes */
+    bool in_registers; /* all accesses of the kernel to it are */
+} variables[] = {
+    {"st.local.u32 [v], %r1; ld.local.u32 %r2, [v+4];", true},
+    {"mov.u64 %rd1, v; add.s64 %rd2, %rd1, 16; st.local.v4.u32 [%rd2+16], {%r1, %r1, %r1, %r1};",
+     true},
+    {"mov.u64 %rd1, v; cvta.local.u64 %rd2, %rd1; sub.s64 %rd3, %rd2, -4; st.u32 [%rd3], %r1;"
+     "ld.u32 %r2, [%rd2+8];",
+     true},
+    {"@%p1 st.local.u32 [v], %r1;", true},
+    /* the position depends on a register */
+    {"mov.u64 %rd1, v; add.s64 %rd2, %rd1, %rd3; st.local.u32 [%rd2], %r1;"
+     "ld.local.u32 %r2, [%rd1];",
+     false},
+    {"mov.u64 %rd1, v; NEXT: st.local.u32 [%rd1], %r1; add.s64 %rd1, %rd1, 4; @%p1 bra NEXT;",
+     false},
+    {"mov.u64 %rd1, v; add.s64 %rd2, %rd1, 4; selp.b64 %rd3, %rd1, %rd2, %p1;"
+     "ld.local.u32 %r1, [%rd3];",
+     false},
+    {"mov.u64 %rd1, v; @%p1 mov.u64 %rd1, %rd2; ld.local.u32 %r1, [%rd1];", false},
+    /* the address is stored, or passed to a function */
+    {"mov.u64 %rd1, v; st.local.u64 [%rd1], %rd1;", false},
+    {"mov.u64 %rd1, v; st.global.u64 [%rd2], %rd1; ld.local.u32 %r1, [%rd1];", false},
+    {"mov.u64 %rd1, v; { .param .b64 x; st.param.b64 [x], %rd1; } ld.local.u32 %r1, [%rd1];",
+     false},
+    {"mov.u64 %rd1, v; call takes, (%rd1); ld.local.u32 %r1, [%rd1];", false},
+    /* every access must take place */
+    {"ld.volatile.local.u32 %r1, [v];", false},
+};
+
+/* Returns how many accesses of the kernel are to local memory, and how many of these are in
+ * registers. */
+static size_t count_accesses(const char *target, const char *body, size_t *in_registers)
+{
+    char text[4096];
+    struct fth_ptx_module *module = NULL;
+    struct fth_error error = NO_ERROR;
+    size_t count = 0;
+    snprintf(text, sizeof text,
+             ".version 8.4\n.target %s\n.address_size 64\n.func takes(.reg .b64 x) { ret; }\n"
+             ".visible .entry k() {\n%s.local .align 16 .b8 v[64];\n%s\nret; }\n",
+             target, REGISTERS, body);
+    if (fth_ptx_read_text("test.ptx", text, strlen(text), &module, &error) != FTH_OK)
+        fail_msg("%s\n%s", error.cause, text);
+    const struct fth_ptx_function *function = kernel_of(module);
+    *in_registers = 0;
+    for (size_t pc = 0; pc < function->code_count; pc++) {
+        const struct fth_ptx_inst *inst = &function->code[pc];
+        count += inst->operands->accesses &&
+                 (inst->space == FTH_SPACE_LOCAL || inst->space == FTH_SPACE_GENERIC);
+        *in_registers += inst->operands->in_registers;
+    }
+    fth_ptx_destroy(module);
+    return count;
+}
+
+static void knows_variables_in_registers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(variables); i++) {
+        size_t found;
+        const size_t count = count_accesses("sm_90", variables[i].body, &found);
+        if (found != (variables[i].in_registers ? count : 0))
+            fail_msg("%zu of %zu accesses: %s", found, count, variables[i].body);
+        /* With the modifier debug, variables stay in memory. */
+        count_accesses("sm_90, debug", variables[i].body, &found);
+        assert_int_equal(found, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +471,7 @@ int main(void)
         cmocka_unit_test(finds_the_first_use_of_a_load),
         cmocka_unit_test(the_distance_has_a_limit),
         cmocka_unit_test(warps_add_up_what_they_execute),
+        cmocka_unit_test(knows_variables_in_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

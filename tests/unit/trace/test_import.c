@@ -87,6 +87,26 @@ static void texts_are_imported_completely(void **state)
 }
 
 /* The highest number of an instruction, the largest access, and the largest block. */
+static void local_memory_is_imported(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    struct fth_trace *trace = import("# instruction 0 bytes 4 line 5 source 0 local\n"
+                                     "# instruction 1 bytes 8 line 6 source 0\n"
+                                     "# kernel a\n# local 48\n0 0 0 R:0 1 0x80\n1 0 0 R:1 1 0x80\n"
+                                     "# kernel b\n0 0 0 W:1 1 0x80\n",
+                                     &error);
+    assert_non_null(trace);
+    assert_int_equal(fth_trace_launch_at(trace, 0)->local_bytes, 48);
+    assert_int_equal(fth_trace_launch_at(trace, 1)->local_bytes, 0);
+    assert_int_equal(fth_trace_instruction_at(trace, 0)->hints, FTH_TRACE_LOCAL);
+    assert_int_equal(fth_trace_instruction_at(trace, 1)->hints, 0);
+    assert_int_equal(fth_trace_instruction_at(trace, 2)->hints, 0);
+    fth_trace_close(trace);
+    assert_null(import("# kernel a\n# local x\n0 0 0 R 1 0x80\n", &error));
+    assert_non_null(strstr(error.cause, "expected 'local N'"));
+}
+
 static void limits_are_imported(void **state)
 {
     (void)state;
@@ -389,6 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_imported_completely),
         cmocka_unit_test(limits_are_imported),
+        cmocka_unit_test(local_memory_is_imported),
         cmocka_unit_test(faults_of_texts_are_refused),
         cmocka_unit_test(accesses_outside_of_the_launch_are_refused),
         cmocka_unit_test(accel_sim_traces_are_imported_completely),

@@ -4,6 +4,7 @@
 #include "ptx/ptx.h"
 #include "trace/trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -388,6 +389,37 @@ static void the_recorder_adds_up_steps(void **state)
     }
 }
 
+/* Four loads of consecutive words of shared memory, which an assembler merges. The lanes read the
+ * addresses %tid.x / divisor * 16. */
+static void merged_loads_are_one_request(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned divisor, shared;
+    } rows[] = {{64, 1}, {4, 1}, {2, 4}, {1, 4}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char text[2048];
+        snprintf(
+            text, sizeof text,
+            ".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 in)\n{"
+            ".reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .f32 %%f<9>;\n"
+            ".shared .align 16 .b8 s[1024];\n"
+            "ld.param.u64 %%rd1, [in]; mov.u32 %%r1, %%tid.x; div.u32 %%r2, %%r1, %u;\n"
+            "shl.b32 %%r3, %%r2, 4; mov.u32 %%r4, s; add.u32 %%r5, %%r3, %%r4;\n"
+            "ld.global.f32 %%f0, [%%rd1];\n"
+            "ld.shared.f32 %%f1, [%%r5]; ld.shared.f32 %%f2, [%%r5+4];\n"
+            "ld.shared.f32 %%f3, [%%r5+8]; ld.shared.f32 %%f4, [%%r5+12];\n"
+            "add.f32 %%f5, %%f1, %%f2; add.f32 %%f6, %%f3, %%f4; add.f32 %%f7, %%f5, %%f6;\n"
+            "st.global.f32 [%%rd1], %%f7;\nret;\n}\n",
+            rows[i].divisor);
+        struct fth_trace *trace = record(text, 1);
+        const struct fth_pace_step *step = fth_pace_find(fth_trace_pace(trace, 0), 0, 1);
+        assert_non_null(step);
+        assert_int_equal(step->shared, step->count * rows[i].shared);
+        fth_trace_close(trace);
+    }
+}
+
 static void the_recorder_counts_barriers_of_clusters(void **state)
 {
     (void)state;
@@ -411,6 +443,7 @@ int main(void)
         cmocka_unit_test(refuses_hostile_content),
         cmocka_unit_test(the_recorder_adds_up_steps),
         cmocka_unit_test(the_recorder_counts_barriers_of_clusters),
+        cmocka_unit_test(merged_loads_are_one_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

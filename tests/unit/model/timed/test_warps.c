@@ -2,7 +2,7 @@
  * the simple GPU, an access to memory takes 100 cycles, a hit in the L1 10, an instruction 2. */
 #include "timed_setup.h"
 
-enum { START = FTH_PACE_START, NEVER = UINT32_MAX, MAX_ROWS = 20 };
+enum { START = FTH_PACE_START, END = FTH_PACE_END, NEVER = UINT32_MAX, MAX_ROWS = 20 };
 
 /* A launch with the number of rows of its lists, which end with a row of zeros. */
 struct row {
@@ -325,6 +325,68 @@ static void dependent_instructions_take_time(void **state)
     expect_cycles(&row);
 }
 
+/* What a warp executes after its last access: a load at 2, whose data arrives at 102. */
+static void warps_end_after_their_last_instruction(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t wait;
+        struct short_pace tail;
+        double cycles;
+    } rows[] = {
+        {NEVER, {0, END, 2, 2 * 10, 0, 0, 0}, 102},      /* ends at 22, before the data arrives */
+        {NEVER, {0, END, 1, 200, 0, 0, 0}, 2 + 200 * 2}, /* ends later */
+        {20, {0, END, 1, 50, 0, 0, 0}, 102 + (50 - 20) * 2}, /* the rest waits for the data */
+        {NEVER, {0, END, 2, 2 * 10, 0, 0, 600}, 2 + 300},    /* dependent instructions */
+        {NEVER, {0, END, 1, 0, 0, 0, 600}, 102},             /* no instruction */
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct row row = {.blocks = 1,
+                                .warps = 1,
+                                .instructions = {{0, rows[i].wait}},
+                                .accesses = {{0, 0, 0, 4096}},
+                                .pace = {{START, 0, 1, 1, 0, 0, 0}, rows[i].tail},
+                                .cycles = rows[i].cycles};
+        expect_cycles(&row);
+    }
+}
+
+/* Two warps execute an atomic on the same sector, at 2 and 3. The first one begins in the L2 at 12,
+ * and its data arrives at 102. The second one begins 200 cycles after the first one. */
+static void atomics_on_one_sector_wait(void **state)
+{
+    (void)state;
+    struct row row = {.sets = {"time.atomic_cycles", "200", "time.atomic_float_cycles", "0"},
+                      .blocks = 1,
+                      .warps = 2,
+                      .instructions = {{FTH_TRACE_ATOMIC, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 4096 + 28}},
+                      .pace = {{START, 0, 1, 1, 0, 0, 0}},
+                      .cycles = 12 + 200 + 10};
+    expect_cycles(&row);
+    row.accesses[1].address = 4096 + 64; /* another sector */
+    row.cycles = 103;
+    expect_cycles(&row);
+    row.accesses[1].address = 4096;
+    row.sets[1] = "0";
+    row.cycles = 102;
+    expect_cycles(&row);
+}
+
+/* The second block takes the slot of the first one when that has executed its last instruction. */
+static void slots_wait_for_the_last_instruction(void **state)
+{
+    (void)state;
+    const struct row row = {.sets = {"gpu.sms", "1", "gpu.max_blocks", "1"},
+                            .blocks = 2,
+                            .warps = 1,
+                            .instructions = {{1, NEVER}},
+                            .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}},
+                            .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, END, 1, 100, 0, 0, 0}},
+                            .cycles = 2 * (2 + 200)};
+    expect_cycles(&row);
+}
+
 /* The first blocks of an SM start 5 cycles apart; a launch takes 1000 ns in addition. */
 static void blocks_start_one_after_the_other(void **state)
 {
@@ -393,6 +455,9 @@ int main(void)
         cmocka_unit_test(shared_requests_occupy_the_l1),
         cmocka_unit_test(gaps_are_rounded),
         cmocka_unit_test(dependent_instructions_take_time),
+        cmocka_unit_test(warps_end_after_their_last_instruction),
+        cmocka_unit_test(atomics_on_one_sector_wait),
+        cmocka_unit_test(slots_wait_for_the_last_instruction),
         cmocka_unit_test(blocks_start_one_after_the_other),
         cmocka_unit_test(slots_are_refilled),
         cmocka_unit_test(blocks_are_dispatched_one_per_cycle),
