@@ -141,6 +141,10 @@ struct fth_model_options {
     bool curves;        /* also compute exact stack distances (fth_model_curve) */
     const char *kernel; /* simulate only the launches of this kernel; NULL: all */
     const struct fth_log *log;
+    /* How many times the model runs, each time with another order of blocks and accesses, for
+     * fth_model_intervals(). The result is that of the plain order. 0 or 1: once; at most 1000.
+     * Runs are distributed over the threads. */
+    unsigned orders;
 };
 /* Initialises a struct fth_model_options; the arguments are designated initialisers. */
 #define FTH_MODEL_OPTIONS(...) FTH_OPTIONS(struct fth_model_options, __VA_ARGS__)
@@ -162,6 +166,24 @@ FTH_API void fth_model_result_destroy(struct fth_model_result *result);
  * its launches, if there are several, and those of its instructions. */
 FTH_API const struct fth_model_row *fth_model_row(const struct fth_model_result *result,
                                                   size_t index);
+/* The least and the greatest value of a figure over the runs of a model. Both are NAN if the figure
+ * is. */
+struct fth_model_interval {
+    double min, max;
+};
+/* The figures of a row that depend on the order of blocks and accesses, over all orders. The names
+ * are those of struct fth_model_row and of the functions below. */
+struct fth_model_intervals {
+    struct fth_model_interval l1_read_hit_ratio; /* fth_model_hit_ratio of `l1`, reads only */
+    struct fth_model_interval l2_hit_ratio;      /* of `l2`, reads, writes and atomics */
+    struct fth_model_interval l2_read_hit_ratio; /* of `l2`, reads only */
+    struct fth_model_interval l2_sectors;        /* of reads, writes and atomics */
+    struct fth_model_interval dram_read_sectors, dram_write_sectors, seconds;
+};
+/* Returns the intervals of the `index`-th row; NULL past the last, and if the model ran only once
+ * (fth_model_options.orders). */
+FTH_API const struct fth_model_intervals *fth_model_intervals(const struct fth_model_result *result,
+                                                              size_t index);
 /* Returns a curve. `level` is 1 for the reads of each SM, summed over the SMs, or 2 for the reads
  * that reach the L2. NULL: curves were not requested, or there is no such level. */
 FTH_API const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result,

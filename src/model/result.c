@@ -80,6 +80,7 @@ void fth_model_result_destroy(struct fth_model_result *result)
         }
     for (int level = 0; level < FTH_MODEL_LEVELS; level++)
         free(result->curves[level].profile);
+    free(result->intervals);
     free(result->rows);
     free(result);
 }
@@ -87,6 +88,12 @@ void fth_model_result_destroy(struct fth_model_result *result)
 const struct fth_model_row *fth_model_row(const struct fth_model_result *result, size_t index)
 {
     return index < result->row_count ? &result->rows[index] : NULL;
+}
+
+const struct fth_model_intervals *fth_model_intervals(const struct fth_model_result *result,
+                                                      size_t index)
+{
+    return result->intervals && index < result->row_count ? &result->intervals[index] : NULL;
 }
 
 const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result, int level)

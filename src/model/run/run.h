@@ -269,6 +269,16 @@ FTH_MUST_USE enum fth_status fth_model_run_one(const struct fth_trace *trace,
                                                struct fth_model_result **result,
                                                struct fth_error *error);
 
+/* ---- orders.c ---- */
+
+/* Runs one model `options->orders` times, at least twice, with different orders. The result is that
+ * of fth_model_run_one(), with intervals over all runs. */
+FTH_MUST_USE enum fth_status fth_model_run_orders(const struct fth_trace *trace,
+                                                  const struct fth_model_params *params,
+                                                  const struct fth_model_options *options,
+                                                  struct fth_model_result **result,
+                                                  struct fth_error *error);
+
 /* ---- part_log.c ---- */
 
 struct fth_part_log {

@@ -34,6 +34,8 @@ struct fth_timing {
     uint64_t port;          /* time that the port of an SM to the L2 is busy with a request */
     uint64_t to_join;       /* from the SM to the unit that joins reads, and back */
     uint64_t to_l2;         /* from there to the near side of the L2, and back */
+    uint64_t l2_deviation;  /* maximum deviation of `to_l2` by line and SM; 0: none */
+    unsigned order;         /* fth_model_params.order, which decides the deviations */
     uint64_t to_far;        /* from the near side to the far side, and back */
     uint64_t to_memory;     /* from a side to memory and back, together */
     uint64_t l2_sector;     /* time that a sector occupies one side of the L2 */

@@ -356,6 +356,15 @@ static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm
     return &l2->reads[(size_t)l2->group_of_sm[sm % l2->group_sms] * JOIN_SLOTS + hash % JOIN_SLOTS];
 }
 
+/* Returns the time from the join unit to the near side for a read. */
+static uint64_t to_l2(const struct fth_timing *timing, const struct fth_timed_request *request)
+{
+    if (!timing->l2_deviation)
+        return timing->to_l2;
+    const uint64_t draw = fth_order_draw(timing->order, request->line->line ^ request->sm);
+    return timing->to_l2 - timing->l2_deviation + (2 * timing->l2_deviation * draw >> 16);
+}
+
 uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                            uint32_t sectors, uint64_t now, uint32_t *fetched)
 {
@@ -371,7 +380,7 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
     }
     if (l2->curves)
         fth_curves_add_l2(l2->curves, line, sectors);
-    const uint64_t at_l2 = occupy(&l2->sides[side].free_at, at_join + timing->to_l2,
+    const uint64_t at_l2 = occupy(&l2->sides[side].free_at, at_join + to_l2(timing, request),
                                   count_bits(sectors) * timing->l2_sector);
     struct found found = read_side(l2, side, request, sectors, at_l2);
     /* Sectors that an earlier part of the same request has fetched count as missed. */

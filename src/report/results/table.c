@@ -24,8 +24,12 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
         fth_demangle(cell->text, FTH_NAME_SHORT, text, TEXT_BYTES);
         return text;
     case FTH_COLUMN_BYTES:
+        if (cell->text)
+            return cell->text;
         return isnan(cell->number) ? no_value : fth_size_format(cell->number, text, TEXT_BYTES);
     default:
+        if (cell->text)
+            return cell->text;
         return isnan(cell->number) ? no_value : fth_number_format(cell->number, text, TEXT_BYTES);
     }
 }
