@@ -45,13 +45,15 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_gpu(const char *format, const st
 enum fth_column_kind {
     FTH_COLUMN_TEXT,    /* fth_cell.text */
     FTH_COLUMN_NUMBERS, /* fth_cell.text: numbers separated by single spaces; a list in JSON */
-    FTH_COLUMN_NUMBER,  /* fth_cell.number; the text format shows fth_cell.text if it is not NULL */
-    /* The same, but the text format shows the number as a size, such as "32 KiB". */
-    FTH_COLUMN_BYTES,
+    FTH_COLUMN_NUMBER,  /* fth_cell.number */
+    FTH_COLUMN_BYTES,   /* fth_cell.number; the text format shows it as a size, such as "32 KiB" */
     /* fth_cell.text: the name of a kernel. The text format shows the short C++ name (fth_demangle).
      * JSON and CSV have the name as it is, and the short C++ name as `demangled`; in CSV, this is
      * the last column. A table has at most one such column. */
-    FTH_COLUMN_KERNEL
+    FTH_COLUMN_KERNEL,
+    /* fth_cell.text: a number with a remark, such as "7 (6-8)". The text format aligns it to the
+     * right. */
+    FTH_COLUMN_REMARK
 };
 /* A column of struct fth_table. */
 struct fth_column {

@@ -64,13 +64,12 @@ static const char *format_number(enum fth_column_kind kind, double number, char 
 static void set_text(struct fth_cells *cells, struct fth_cell *cell, const struct figure *figure,
                      const double ends[2], bool utf8)
 {
-    char value[64], low[64], high[64], text[200];
-    if (isnan(cell->number) || isnan(ends[0]) ||
-        (ends[0] == cell->number && ends[1] == cell->number))
-        return;
-    snprintf(text, sizeof text, "%s (%s%s%s)", format_number(figure->kind, cell->number, value),
-             format_number(figure->kind, ends[0], low), utf8 ? "–" : "-",
-             format_number(figure->kind, ends[1], high));
+    char value[64], low[64], high[64], text[200] = "";
+    if (!isnan(cell->number))
+        snprintf(text, sizeof text, "%s", format_number(figure->kind, cell->number, value));
+    if (!isnan(cell->number) && (ends[0] != cell->number || ends[1] != cell->number))
+        snprintf(text, sizeof text, "%s (%s%s%s)", value, format_number(figure->kind, ends[0], low),
+                 utf8 ? "–" : "-", format_number(figure->kind, ends[1], high));
     cell->text = fth_arena_text(&cells->arena, text);
     cells->failed = cells->failed || !cell->text;
 }
@@ -113,6 +112,24 @@ static void put_wide_row(struct fth_cells *wide, const struct fth_table *table, 
     }
 }
 
+/* Makes the columns of figures columns of texts. */
+static void change_columns(struct fth_cells *cells, struct fth_table *table)
+{
+    struct fth_column *columns =
+        fth_arena_array(&cells->arena, table->column_count, sizeof *columns);
+    if (!columns) {
+        cells->failed = true;
+        return;
+    }
+    memcpy(columns, table->columns, table->column_count * sizeof *columns);
+    for (size_t i = 0; i < FTH_COUNT(figures); i++) {
+        const size_t column = find_column(table, &figures[i]);
+        if (column < table->column_count)
+            columns[column].kind = FTH_COLUMN_REMARK;
+    }
+    table->columns = columns;
+}
+
 /* Adds the columns for CSV to the table. */
 static void widen_columns(struct fth_cells *cells, struct fth_table *table)
 {
@@ -150,8 +167,10 @@ void fth_table_add_intervals(struct fth_cells *cells, struct fth_table *table,
             set_texts(cells, table, shown, &result->intervals[i], utf8);
         shown++;
     }
-    if (!csv)
+    if (!csv) {
+        change_columns(cells, table);
         return;
+    }
     widen_columns(cells, table);
     free(cells->items);
     cells->items = wide.items;
