@@ -121,6 +121,10 @@ struct fth_model_row {
     /* Estimated time of a launch, or of all launches of a kernel, in seconds; NAN: the model ran
      * without time, or the row is that of an instruction. */
     double seconds;
+    /* Expected errors of the read sectors that hit in the L1s and in the L2, in sectors, if only
+     * some lines were simulated (fth_model_options.sample); otherwise 0. Set only in rows of
+     * kernels and launches. */
+    double l1_error_sectors, l2_error_sectors;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
@@ -145,6 +149,10 @@ struct fth_model_options {
      * fth_model_intervals(). The result is that of the plain order. 0 or 1: once; at most 1000.
      * Runs are distributed over the threads. */
     unsigned orders;
+    /* Simulate one of this number of lines, and estimate the counts of all lines: a power of two,
+     * at most 64. 0 or 1: all lines. Only with time, and not together with `bypassed` and `curves`.
+     */
+    unsigned sample;
 };
 /* Initialises a struct fth_model_options; the arguments are designated initialisers. */
 #define FTH_MODEL_OPTIONS(...) FTH_OPTIONS(struct fth_model_options, __VA_ARGS__)
@@ -192,6 +200,12 @@ FTH_API const struct fth_model_curve *fth_model_curve(const struct fth_model_res
 /* Returns the hits divided by the sectors, 0 to 1; NAN without sectors. `reads_only` leaves out
  * writes and atomics. */
 FTH_API double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only);
+/* Returns the expected error of fth_model_hit_ratio of reads, if only some lines were simulated:
+ * twice the standard error that the spread among these lines gives. `level` is 1 for the L1s and 2
+ * for the L2. 0: all lines were simulated; NAN: there are no reads, or the row is that of an
+ * instruction. The error that the times of the other lines cause is not included
+ * (docs/model/precision.md). */
+FTH_API double fth_model_sample_error(const struct fth_model_row *row, int level);
 /* Returns the average latency of a read sector in cycles, from the latencies of the levels where
  * the sectors were found. NAN: there are no reads, or a latency that is needed is unknown. */
 FTH_API double fth_model_access_cycles(const struct fth_model_row *row,

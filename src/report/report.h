@@ -114,6 +114,8 @@ struct fth_cells;
 void fth_table_add_intervals(struct fth_cells *cells, struct fth_table *table,
                              enum fth_model_view view, const struct fth_model_result *result,
                              bool csv, bool utf8);
+/* Writes the expected errors of a row of a sampled result as an object "sample_errors". */
+void fth_json_sample_errors(struct fth_json_writer *json, const struct fth_model_row *row);
 /* Writes the intervals of a row as an object "intervals". */
 void fth_json_intervals(struct fth_json_writer *json, const struct fth_model_intervals *intervals);
 

@@ -206,6 +206,8 @@ struct fth_launch_counts {
     const struct fth_cache_level_totals *const *l2_totals; /* [l2_total_count] */
     size_t l2_total_count;
     double seconds; /* NAN: unknown */
+    /* Expected errors of the misses of reads, in sectors, if only some lines were simulated. */
+    double l1_error, l2_error;
 };
 
 FTH_MUST_USE enum fth_status fth_model_rows_init(struct fth_model_rows *rows,

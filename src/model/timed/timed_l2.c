@@ -57,6 +57,7 @@ struct fth_timed_l2 {
     uint64_t partial_writes;
     uint64_t launch_sectors;      /* that every launch reads from memory */
     struct fth_curves *curves;    /* NULL: not wanted */
+    struct fth_sampler *sampler;  /* NULL: all lines are simulated */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
     struct fth_cache_level_totals totals;
@@ -161,7 +162,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
         memset(l2->reads, 0, l2->read_count * sizeof *l2->reads);
 }
 
-const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2)
+struct fth_l2_counts *fth_timed_l2_counts(struct fth_timed_l2 *l2)
 {
     return l2->counts;
 }
@@ -169,6 +170,11 @@ const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2)
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2)
 {
     return &l2->totals;
+}
+
+void fth_timed_l2_set_sampler(struct fth_timed_l2 *l2, struct fth_sampler *sampler)
+{
+    l2->sampler = sampler;
 }
 
 void fth_timed_l2_set_curves(struct fth_timed_l2 *l2, struct fth_curves *curves)
@@ -343,6 +349,9 @@ static void count(struct fth_timed_l2 *l2, const struct fth_timed_request *reque
     counts->hits[kind] += hits;
     counts->merges[kind] += flying;
     fth_totals_add(&l2->totals, kind, found->distance, hits, count_bits(sectors) - hits);
+    if (l2->sampler && kind == FTH_TRACE_READ)
+        fth_sampler_count(l2->sampler, FTH_MODEL_L2, request->line->line, count_bits(sectors),
+                          count_bits(sectors) - hits, flying);
 }
 
 /* ---- accesses ---- */

@@ -1,6 +1,7 @@
 /* Adds the intervals of a result of the model (fth_model_intervals) to its table of kernels or
- * launches, and to JSON. A table for the terminal shows them beside the values, "62.3 (61–63.1)".
- * CSV has two more columns for each of these values, at the end of the row. */
+ * launches, and to JSON, which also has the expected errors of sampling. A table for the terminal
+ * shows them beside the values, "62.3 (61–63.1)". CSV has two more columns for each of these
+ * values, at the end of the row. */
 #include "model/model.h"
 #include "report/report.h"
 
@@ -181,6 +182,22 @@ void fth_table_add_intervals(struct fth_cells *cells, struct fth_table *table,
 }
 
 /* ---- JSON ---- */
+
+void fth_json_sample_errors(struct fth_json_writer *json, const struct fth_model_row *row)
+{
+    static const char *const keys[] = {"L1_R_Hit", "L2_R_Hit"};
+    fth_json_key(json, "sample_errors");
+    fth_json_begin(json, '{', true);
+    for (int level = 1; level <= 2; level++) {
+        const double error = fth_model_sample_error(row, level);
+        fth_json_key(json, keys[level - 1]);
+        if (isnan(error))
+            fth_json_null(json);
+        else
+            fth_json_number(json, round(1e5 * error) / 1e5);
+    }
+    fth_json_end(json, '}');
+}
 
 void fth_json_intervals(struct fth_json_writer *json, const struct fth_model_intervals *intervals)
 {

@@ -472,7 +472,7 @@ static void write_step_count(struct fth_json_writer *json, const char *key,
 
 static void write_row(struct fth_json_writer *json, enum fth_model_view view,
                       const struct fth_model_row *row, const struct fth_model_intervals *intervals,
-                      const struct fth_model_params *params)
+                      bool sampled, const struct fth_model_params *params)
 {
     fth_json_begin(json, '{', row->instruction != NULL);
     fth_json_key(json, "kernel");
@@ -496,6 +496,8 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     if (!row->instruction) {
         write_number(json, "time_us", time_us(row));
         write_floor(json, row, params);
+        if (sampled)
+            fth_json_sample_errors(json, row);
         if (intervals)
             fth_json_intervals(json, intervals);
         write_number(json, "l1_bytes", (double)row->l1_bytes);
@@ -520,7 +522,7 @@ static void write_list(struct fth_json_writer *json, const char *key, enum fth_m
     fth_json_begin(json, '[', false);
     for (size_t i = 0; (row = fth_model_row(result, i)); i++)
         if (fth_model_view_shows(view, row))
-            write_row(json, view, row, fth_model_intervals(result, i), params);
+            write_row(json, view, row, fth_model_intervals(result, i), result->sample, params);
     fth_json_end(json, ']');
 }
 
@@ -577,6 +579,8 @@ static void write_json(const struct fth_model_result *result, const struct fth_m
     if (result) {
         fth_json_key(&json, "timed");
         fth_json_bool(&json, result->timed);
+        if (result->sample)
+            write_number(&json, "sample", result->sample);
         if (result->orders)
             write_number(&json, "orders", result->orders);
         write_list(&json, "kernels", FTH_MODEL_VIEW_KERNELS, result, params);

@@ -47,3 +47,9 @@ fathom model b.trace --gpu h200 --json 2>/dev/null | cmp - orders && echo 'the s
 fathom model a.trace --orders 3 --set l1.size_bytes=1K 2>/dev/null
 fathom model a.trace --orders 1
 fathom model a.trace --orders many
+# One of eight lines is simulated.
+fathom model a.trace --gpu h200 --sample 8
+fathom model a.trace --gpu h200 --sample 8 --json 2>/dev/null | grep '"sample' | head -n 2
+fathom model a.trace --gpu h200 --sample 3
+fathom model a.trace --sample 8
+fathom model a.trace --gpu h200 --sample 8 --curve
