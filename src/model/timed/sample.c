@@ -25,9 +25,12 @@
 
 enum {
     ROW_BITS = 7, /* of the rows of a set of the policy "clock" by default: 128 */
-    /* Ways per set that must remain if a cache becomes smaller by ways. With fewer, it has fewer
-     * sets instead. Chosen: a set that holds fewer lines differs too much from the whole set. */
-    MIN_WAYS = 16,
+    /* A smaller cache has fewer sets if at least MIN_SETS remain, and otherwise fewer ways, of
+     * which at least MIN_WAYS must remain. Chosen: with fewer, it differs too much from the whole
+     * cache.
+     */
+    MIN_SETS = 16,
+    MIN_WAYS = 2,
     /* Lines of a set that the policy "clock" does not use on average, because it evicts five lines
      * at a time (cache/clock.c). A smaller set has as many, so it needs that many more. */
     CLOCK_FREE_LINES = 4,
@@ -96,11 +99,11 @@ static void choose_lines(struct fth_sampler *sampler)
 static enum fth_status shrink(struct fth_shape *shape, uint64_t rate, const char *name,
                               struct fth_error *error)
 {
-    const bool by_ways = shape->ways / rate >= MIN_WAYS;
+    const bool by_ways = shape->sets < MIN_SETS * rate;
     if (strncmp(shape->index, "bits", 4) == 0 && !by_ways)
         return fth_fail(error, FTH_INVALID, "model caches", name,
                         "sampling is not possible with an index of address bits");
-    if (!by_ways && shape->sets < rate)
+    if (by_ways && shape->lines / shape->sets < MIN_WAYS * rate)
         return fth_fail(error, FTH_INVALID, "model caches", name,
                         "the cache is too small to simulate one of %llu lines",
                         (unsigned long long)rate);
