@@ -149,8 +149,7 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t r
                               uint64_t now)
 {
     struct l1 *l1 = &l1s->l1s[sm];
-    l1->free_at =
-        (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_line;
+    l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_line;
 }
 
 /* ---- requests ---- */

@@ -28,8 +28,9 @@ struct run {
     struct fth_dispatch *dispatch;
     struct fth_event_queue *queue;
     struct fth_warps *warps;
-    uint64_t next_block; /* of the grid */
-    bool dispatching;    /* the event of the dispatcher is in the queue */
+    uint64_t next_block;     /* of the grid */
+    uint64_t launch_sectors; /* that the launch itself reads from memory */
+    bool dispatching;        /* the event of the dispatcher is in the queue */
     uint32_t dispatch_event;
 };
 
@@ -133,6 +134,7 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
     fth_timed_l1s_set_curves(run->l1s, run->curves);
     fth_timed_l2_set_curves(run->l2, run->curves);
     fth_timed_l2_begin(run->l2, &run->timing, run->setting.cold);
+    run->launch_sectors = fth_timed_l2_counts(run->l2)[instructions].dram_reads;
     FTH_TRY(fth_timed_l1s_begin(run->l1s, &run->setting, &run->timing, run->l2, error));
     FTH_TRY(fth_dispatch_create(run->params, &run->setting, &run->timing, &run->dispatch, error));
     const uint32_t slots = fth_dispatch_slots(run->dispatch);
@@ -174,8 +176,7 @@ static enum fth_status add_rows(struct run *run, struct fth_error *error)
     struct fth_l2_counts *l2 = fth_timed_l2_counts(run->l2);
     struct fth_sample_errors errors = {0, 0};
     if (run->sampler)
-        fth_sampler_estimate(run->sampler, l1, l2,
-                             fth_model_integer(run->params, FTH_KEY_LAUNCH_SECTORS), &errors);
+        fth_sampler_estimate(run->sampler, l1, l2, run->launch_sectors, &errors);
     const uint64_t ticks = fth_warps_end(run->warps) + run->timing.launch;
     const struct fth_launch_counts counts = {.setting = &run->setting,
                                              .warps = fth_streams_warps(run->streams),
