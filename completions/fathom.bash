@@ -116,7 +116,7 @@ _fathom()
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --orders --sample --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)

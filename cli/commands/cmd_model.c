@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static const struct cli_option option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
@@ -27,6 +28,16 @@ static const struct cli_option option_curve = {
 static const struct cli_option option_l1_off = {
     "l1-off", 0, NULL, CLI_WORD_NONE,
     "also model the L2 as if every access bypassed the L1 (always without time)"};
+
+static const struct cli_option option_orders = {"orders", 0, "N", CLI_WORD_NONE,
+                                                "run the model N times (2 to 1000) with different "
+                                                "orders of blocks and accesses, and add to each "
+                                                "figure its range over these runs"};
+
+static const struct cli_option option_sample = {
+    "sample", 0, "N", CLI_WORD_NONE,
+    "simulate one of N lines (2, 4, 8, … 64), which is faster, and estimate the counts of all "
+    "lines; prints the expected error"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -100,19 +111,33 @@ static void note_missing(const struct fth_trace *trace)
                  local);
 }
 
+/* Prints on stderr the largest expected errors of all kernels, if only some lines were simulated.
+ */
+static void report_errors(const struct fth_model_result *result, unsigned sample)
+{
+    double errors[2] = {0, 0};
+    const struct fth_model_row *row;
+    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
+        for (int level = 1; level <= 2; level++)
+            errors[level - 1] = fmax(errors[level - 1], fth_model_sample_error(row, level));
+    cli_note(
+        "simulated one of %u lines; expected error from the sample: L1 hits up to ±%.2f points, "
+        "L2 read hits up to ±%.2f points; see docs/model/precision.md",
+        sample, 100 * errors[0], 100 * errors[1]);
+}
+
 static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,
-                       const struct fth_model_params *params, unsigned threads)
+                       const struct fth_model_params *params,
+                       const struct fth_model_options *options)
 {
     struct fth_model_result *result = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    const struct fth_model_options options =
-        FTH_MODEL_OPTIONS(.threads = threads,
-                          .bypassed = cli_value(arguments, &option_l1_off) != NULL,
-                          .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log);
     int code = CLI_DONE;
-    if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
+    if (fth_model_run(trace, params, options, &result, &error) != FTH_OK)
         code = cli_fail(&error);
-    else
+    else if (options->sample)
+        report_errors(result, options->sample);
+    if (result)
         code = put(arguments, view_of(arguments), result, params);
     if (code == CLI_DONE)
         note_missing(trace);
@@ -123,15 +148,46 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
     return code == CLI_DONE && truncated ? CLI_INCONCLUSIVE : code;
 }
 
+static bool parse_orders(const struct cli_arguments *arguments, unsigned *orders)
+{
+    const char *text = cli_value(arguments, &option_orders);
+    uint64_t number = 0;
+    if (!cli_parse_whole_number(arguments, &option_orders, &number))
+        return false;
+    if (text && (number < 2 || number > 1000)) {
+        cli_message("'%s' is not a number of orders: 2 to 1000", text);
+        return false;
+    }
+    *orders = (unsigned)number;
+    return true;
+}
+
+static bool parse_sample(const struct cli_arguments *arguments, unsigned *sample)
+{
+    const char *text = cli_value(arguments, &option_sample);
+    uint64_t number = 0;
+    if (!cli_parse_whole_number(arguments, &option_sample, &number))
+        return false;
+    if (text && (number < 2 || number > 64 || number & (number - 1))) {
+        cli_message("--sample requires a power of two from 2 to 64, not '%s'", text);
+        return false;
+    }
+    *sample = (unsigned)number;
+    return true;
+}
+
 static int model_input(const struct cli_arguments *arguments, const struct fth_model_params *params)
 {
-    unsigned threads = 0;
+    struct fth_model_options options =
+        FTH_MODEL_OPTIONS(.bypassed = cli_value(arguments, &option_l1_off) != NULL,
+                          .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log);
     struct fth_trace *trace = NULL;
-    if (!cli_parse_threads(arguments, &threads))
+    if (!cli_parse_threads(arguments, &options.threads) ||
+        !parse_orders(arguments, &options.orders) || !parse_sample(arguments, &options.sample))
         return CLI_USAGE;
     int result = cli_obtain_trace(arguments, &option_set, NULL, NULL, &trace);
     if (result == CLI_DONE)
-        result = model_trace(arguments, trace, params, threads);
+        result = model_trace(arguments, trace, params, &options);
     fth_trace_close(trace);
     return result;
 }
@@ -171,6 +227,8 @@ static const struct cli_option *const options[] = {
     &option_profile,
     &option_curve,
     &option_l1_off,
+    &option_orders,
+    &option_sample,
     CLI_KERNEL_OPTIONS,
     CLI_CAPSULE_OPTIONS,
     &cli_option_allow_files,
@@ -191,6 +249,10 @@ static const struct cli_example examples[] = {
     {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "model a smaller L1"},
     {"fathom model program.capsule --gpu h200 --launch 100..199",
      "model a hundred launches of a CUDA program"},
+    {"fathom model 2mm.trace --gpu h200 --orders 8",
+     "show how much the figures depend on the order of blocks"},
+    {"fathom model 2mm.trace --gpu h200 --sample 8",
+     "simulate one of eight lines, which is faster"},
     {"fathom model --parameters --gpu v100", "list the parameters of a V100"},
     {"fathom model k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]' --gpu h200",
      "model one kernel of a PTX file"},

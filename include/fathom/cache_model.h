@@ -124,6 +124,10 @@ struct fth_model_row {
     /* The part of `warps` and `l1` that accesses to local memory have. */
     uint64_t local_warps[3];
     struct fth_model_counts local;
+    /* Expected errors of the read sectors that hit in the L1s and in the L2, in sectors, if only
+     * some lines were simulated (fth_model_options.sample); otherwise 0. Set only in rows of
+     * kernels and launches. */
+    double l1_error_sectors, l2_error_sectors;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
@@ -144,6 +148,14 @@ struct fth_model_options {
     bool curves;        /* also compute exact stack distances (fth_model_curve) */
     const char *kernel; /* simulate only the launches of this kernel; NULL: all */
     const struct fth_log *log;
+    /* How many times the model runs, each time with another order of blocks and accesses, for
+     * fth_model_intervals(). The result is that of the plain order. 0 or 1: once; at most 1000.
+     * Runs are distributed over the threads. */
+    unsigned orders;
+    /* Simulate one of this number of lines, and estimate the counts of all lines: a power of two,
+     * at most 64. 0 or 1: all lines. Only with time, and not together with `bypassed` and `curves`.
+     */
+    unsigned sample;
 };
 /* Initialises a struct fth_model_options; the arguments are designated initialisers. */
 #define FTH_MODEL_OPTIONS(...) FTH_OPTIONS(struct fth_model_options, __VA_ARGS__)
@@ -165,6 +177,24 @@ FTH_API void fth_model_result_destroy(struct fth_model_result *result);
  * its launches, if there are several, and those of its instructions. */
 FTH_API const struct fth_model_row *fth_model_row(const struct fth_model_result *result,
                                                   size_t index);
+/* The least and the greatest value of a figure over the runs of a model. Both are NAN if the figure
+ * is. */
+struct fth_model_interval {
+    double min, max;
+};
+/* The figures of a row that depend on the order of blocks and accesses, over all orders. The names
+ * are those of struct fth_model_row and of the functions below. */
+struct fth_model_intervals {
+    struct fth_model_interval l1_read_hit_ratio; /* fth_model_hit_ratio of `l1`, reads only */
+    struct fth_model_interval l2_hit_ratio;      /* of `l2`, reads, writes and atomics */
+    struct fth_model_interval l2_read_hit_ratio; /* of `l2`, reads only */
+    struct fth_model_interval l2_sectors;        /* of reads, writes and atomics */
+    struct fth_model_interval dram_read_sectors, dram_write_sectors, seconds;
+};
+/* Returns the intervals of the `index`-th row; NULL past the last, and if the model ran only once
+ * (fth_model_options.orders). */
+FTH_API const struct fth_model_intervals *fth_model_intervals(const struct fth_model_result *result,
+                                                              size_t index);
 /* Returns a curve. `level` is 1 for the reads of each SM, summed over the SMs, or 2 for the reads
  * that reach the L2. NULL: curves were not requested, or there is no such level. */
 FTH_API const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result,
@@ -173,6 +203,12 @@ FTH_API const struct fth_model_curve *fth_model_curve(const struct fth_model_res
 /* Returns the hits divided by the sectors, 0 to 1; NAN without sectors. `reads_only` leaves out
  * writes and atomics. */
 FTH_API double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only);
+/* Returns the expected error of fth_model_hit_ratio of reads, if only some lines were simulated:
+ * twice the standard error that the spread among these lines gives. `level` is 1 for the L1s and 2
+ * for the L2. 0: all lines were simulated; NAN: there are no reads, or the row is that of an
+ * instruction. The error that the times of the other lines cause is not included
+ * (docs/model/precision.md). */
+FTH_API double fth_model_sample_error(const struct fth_model_row *row, int level);
 /* Returns the average latency of a read sector in cycles, from the latencies of the levels where
  * the sectors were found. NAN: there are no reads, or a latency that is needed is unknown. */
 FTH_API double fth_model_access_cycles(const struct fth_model_row *row,

@@ -56,8 +56,9 @@
  *   Growing structs are those that the library allocates and returns as pointers to const:
  *
  *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference,
- *       fth_enrolled, fth_model_curve, fth_model_row, fth_replay_launch, fth_replay_parameter,
- *       fth_trace_access, fth_trace_instruction, fth_trace_launch, fth_trace_row
+ *       fth_enrolled, fth_model_curve, fth_model_intervals, fth_model_row, fth_replay_launch,
+ *       fth_replay_parameter, fth_trace_access, fth_trace_instruction, fth_trace_launch,
+ * fth_trace_row
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.
@@ -67,8 +68,8 @@
  *
  *       fth_bench_figure, fth_candidate, fth_cell, fth_column, fth_error, fth_explore_outcome,
  *       fth_identification, fth_launch_totals, fth_launch_view, fth_log, fth_model_counts,
- *       fth_model_parameter, fth_model_profile, fth_series, fth_shard, fth_source_position,
- *       fth_table, fth_verdict
+ *       fth_model_interval, fth_model_parameter, fth_model_profile, fth_series, fth_shard,
+ * fth_source_position, fth_table, fth_verdict
  *
  *   All other structs are opaque. Enumerations can get further constants at their end. */
 #ifndef FATHOM_FATHOM_H

@@ -50,7 +50,10 @@ enum fth_column_kind {
     /* fth_cell.text: the name of a kernel. The text format shows the short C++ name (fth_demangle).
      * JSON and CSV have the name as it is, and the short C++ name as `demangled`; in CSV, this is
      * the last column. A table has at most one such column. */
-    FTH_COLUMN_KERNEL
+    FTH_COLUMN_KERNEL,
+    /* fth_cell.text: a number with a remark, such as "7 (6-8)". The text format aligns it to the
+     * right. */
+    FTH_COLUMN_REMARK
 };
 /* A column of struct fth_table. */
 struct fth_column {

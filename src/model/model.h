@@ -20,7 +20,7 @@
  *   model_state.c   caches and rows of one model     l1s.c           L1s of all SMs, their counts
  *   l2_feed.c       rounds of requests to an L2      join.c          merges reads of several SMs
  *   rows.c          counts of launches and kernels   curves.c        curves of stack distances
- *   part_log.c      progress of a part of a run
+ *   part_log.c      progress of a part of a run      orders.c        runs with different orders
  *
  * timed/: the model with time (timed.h)
  *
@@ -159,6 +159,8 @@ struct fth_model_params {
     uint8_t side_of_sm[FTH_MAX_MAPPED_SMS]; /* [side_count]; side_count 0: unknown */
     size_t side_count;
     char gpu[80];
+    /* Which order of blocks and accesses a run has (run/orders.c); 0: the plain one. */
+    unsigned order;
 };
 
 /* The value of a numeric parameter, as an integer. */
@@ -314,10 +316,23 @@ FTH_MUST_USE enum fth_status fth_side_of_sms(const struct fth_model_params *para
 struct fth_model_result {
     struct fth_model_row *rows;
     size_t row_count, row_capacity;
-    bool timed; /* accesses had times */
+    bool timed;                            /* accesses had times */
+    struct fth_model_intervals *intervals; /* [row_count]; NULL: only one order was run */
+    unsigned sample;                       /* one of so many lines was simulated; 0: all */
+    unsigned orders;                       /* runs that `intervals` cover; 0: `intervals` is NULL */
     struct fth_model_curve curves[FTH_MODEL_LEVELS];
 };
 
+/* A random number from 0 to 65535 for one choice of an order. `what` tells the choices apart. The
+ * last steps are those of SplitMix64 (Steele et al., OOPSLA 2014), so numbers of neighbouring
+ * choices and orders are independent. */
+static inline uint64_t fth_order_draw(unsigned order, uint64_t what)
+{
+    uint64_t x = (what ^ (uint64_t)order << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x >> 48;
+}
 /* Add the counts and profiles of `from`. False: out of memory. */
 bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from);
 void fth_counts_add(struct fth_model_counts *to, const struct fth_model_counts *from);

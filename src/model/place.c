@@ -21,7 +21,8 @@ struct fth_placement {
     uint32_t *share;   /* [sms] entries of the table with this SM */
     size_t table_size;
     uint64_t max_share, min_share; /* of the SMs that occur in the table */
-    uint64_t *ranges; /* [waves][2] first and last block, for random mappings; otherwise NULL */
+    uint32_t *shuffled; /* [sms] a permutation, in an order other than the plain one; else NULL */
+    uint64_t *ranges;   /* [waves][2] first and last block, for random mappings; otherwise NULL */
 };
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
@@ -239,6 +240,24 @@ static enum fth_status assign_blocks(struct fth_placement *placement,
     return find_ranges(placement, error);
 }
 
+/* Prepares an order other than the plain one: in each wave beyond the first, the SMs exchange their
+ * blocks, because a GPU starts a block wherever another one has ended. */
+static enum fth_status shuffle_sms(struct fth_placement *placement, unsigned order,
+                                   struct fth_error *error)
+{
+    struct fth_rng rng;
+    placement->shuffled = calloc((size_t)placement->sms, sizeof *placement->shuffled);
+    if (!placement->shuffled)
+        return fth_no_memory(error, "model caches", NULL);
+    fth_rng_init(&rng, order);
+    for (uint32_t sm = 0; sm < placement->sms; sm++) {
+        const uint64_t other = fth_rng_below(&rng, sm + 1);
+        placement->shuffled[sm] = placement->shuffled[other];
+        placement->shuffled[other] = sm;
+    }
+    return FTH_OK;
+}
+
 enum fth_status fth_placement_create(const struct fth_model_params *params,
                                      const struct fth_setting *setting, struct fth_placement **out,
                                      struct fth_error *error)
@@ -249,7 +268,9 @@ enum fth_status fth_placement_create(const struct fth_model_params *params,
         return fth_no_memory(error, "model caches", NULL);
     *placement = (struct fth_placement){
         .blocks = setting->blocks, .sms = setting->sms, .blocks_at_once = setting->blocks_at_once};
-    const enum fth_status status = assign_blocks(placement, params, error);
+    enum fth_status status = assign_blocks(placement, params, error);
+    if (status == FTH_OK && params->order)
+        status = shuffle_sms(placement, params->order, error);
     if (status == FTH_OK)
         *out = placement;
     else
@@ -264,6 +285,7 @@ void fth_placement_destroy(struct fth_placement *placement)
     free(placement->table);
     free(placement->earlier);
     free(placement->share);
+    free(placement->shuffled);
     free(placement->ranges);
     free(placement);
 }
@@ -290,7 +312,7 @@ uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block,
     uint64_t position;
     const uint32_t sm = find_position(placement, block, &position);
     *wave = position / placement->blocks_at_once;
-    return sm;
+    return placement->shuffled && *wave ? placement->shuffled[(sm + *wave) % placement->sms] : sm;
 }
 
 uint64_t fth_placement_place(const struct fth_placement *placement, uint64_t block)

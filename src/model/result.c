@@ -60,6 +60,8 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     row->l2_fails += from->l2_fails;
     row->l1_read_sectors_per_sm += from->l1_read_sectors_per_sm;
     row->seconds += from->seconds;
+    row->l1_error_sectors += from->l1_error_sectors;
+    row->l2_error_sectors += from->l2_error_sectors;
     row->last_launch = from->launch;
     row->l1_bytes = from->l1_bytes;
     row->blocks_at_once = from->blocks_at_once;
@@ -83,6 +85,7 @@ void fth_model_result_destroy(struct fth_model_result *result)
         }
     for (int level = 0; level < FTH_MODEL_LEVELS; level++)
         free(result->curves[level].profile);
+    free(result->intervals);
     free(result->rows);
     free(result);
 }
@@ -90,6 +93,12 @@ void fth_model_result_destroy(struct fth_model_result *result)
 const struct fth_model_row *fth_model_row(const struct fth_model_result *result, size_t index)
 {
     return index < result->row_count ? &result->rows[index] : NULL;
+}
+
+const struct fth_model_intervals *fth_model_intervals(const struct fth_model_result *result,
+                                                      size_t index)
+{
+    return result->intervals && index < result->row_count ? &result->intervals[index] : NULL;
 }
 
 const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result, int level)
@@ -107,6 +116,14 @@ double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_onl
         hits += counts->hits[kind];
     }
     return sectors ? (double)hits / (double)sectors : (double)NAN;
+}
+
+double fth_model_sample_error(const struct fth_model_row *row, int level)
+{
+    const struct fth_model_counts *counts = level == 1 ? &row->l1 : &row->l2;
+    const double sectors = (double)counts->sectors[FTH_TRACE_READ];
+    const double error = level == 1 ? row->l1_error_sectors : row->l2_error_sectors;
+    return row->instruction || !(sectors > 0) ? (double)NAN : fmin(1, 2 * error / sectors);
 }
 
 /* The total latency of some sectors. 0 sectors need no latency, so an unknown one (NAN) does no

@@ -100,6 +100,25 @@ void fth_model_condense(struct fth_json_document *document);
 extern const struct fth_embedded fth_embedded_page[];
 extern const size_t fth_embedded_page_count;
 
+/* ---- model_results.c ---- */
+
+/* Returns whether a view of a result of the model shows a row. */
+bool fth_model_view_shows(enum fth_model_view view, const struct fth_model_row *row);
+
+/* ---- model_intervals.c ---- */
+
+struct fth_cells;
+
+/* Adds the intervals of a result, if it has some, to a table of its kernels or launches: to the
+ * texts of the cells or, for CSV, as columns. On failure, sets `failed`. */
+void fth_table_add_intervals(struct fth_cells *cells, struct fth_table *table,
+                             enum fth_model_view view, const struct fth_model_result *result,
+                             bool csv, bool utf8);
+/* Writes the expected errors of a row of a sampled result as an object "sample_errors". */
+void fth_json_sample_errors(struct fth_json_writer *json, const struct fth_model_row *row);
+/* Writes the intervals of a row as an object "intervals". */
+void fth_json_intervals(struct fth_json_writer *json, const struct fth_model_intervals *intervals);
+
 /* ---- table.c ---- */
 
 /* The cells of a growing table, row by row. Texts that are made for the table live in `arena`. */

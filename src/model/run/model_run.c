@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+/* Maximum of fth_model_options.sample. Chosen: with fewer lines, an L1 of an H200 would have less
+ * than seven ways per set. */
+enum { MAX_SAMPLE = 64 };
+
 /* ---- a simulation in the thread of the caller; the context is a struct fth_model_state ---- */
 
 static enum fth_status begin(void *context, size_t launch, struct fth_error *error)
@@ -101,8 +105,10 @@ static enum fth_status run_launches(const struct fth_trace *trace,
         status = fth_timed_run(trace, params, options, &rows, curves, error);
     if (status == FTH_OK)
         status = fth_model_rows_take(&rows, curves, result, error);
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
         (*result)->timed = true;
+        (*result)->sample = options->sample > 1 ? options->sample : 0;
+    }
     fth_curves_destroy(curves);
     fth_model_rows_fini(&rows);
     return status;
@@ -131,6 +137,21 @@ static enum fth_status run_timed(const struct fth_trace *trace,
 
 /* ---- the run ---- */
 
+/* Checks whether it is possible to simulate only some lines. */
+static enum fth_status check_sample(const struct fth_model_options *options, bool timed,
+                                    struct fth_error *error)
+{
+    const unsigned rate = options->sample;
+    const char *reason = NULL;
+    if (rate & (rate - 1) || rate > MAX_SAMPLE)
+        reason = "the number is not a power of two up to 64";
+    else if (!timed)
+        reason = "only the model with time can simulate some of the lines";
+    else if (options->bypassed || options->curves)
+        reason = "curves, and the counts with the L1 off, need all lines";
+    return reason ? fth_fail(error, FTH_INVALID, "model caches", "sample", "%s", reason) : FTH_OK;
+}
+
 enum fth_status fth_model_run_one(const struct fth_trace *trace,
                                   const struct fth_model_params *params,
                                   const struct fth_model_options *options,
@@ -139,6 +160,8 @@ enum fth_status fth_model_run_one(const struct fth_trace *trace,
     bool timed = false;
     *result = NULL;
     FTH_TRY(fth_timing_choose(params, &timed, error));
+    if (options->sample > 1)
+        FTH_TRY(check_sample(options, timed, error));
     return (timed ? run_timed : run_steps)(trace, params, options, result, error);
 }
 
@@ -149,7 +172,9 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
     struct fth_model_options known;
     *result = NULL;
     FTH_TRY(fth_options_read("fth_model_options", options, &known, sizeof known, error));
-    const enum fth_status status = fth_model_run_one(trace, params, &known, result, error);
+    const enum fth_status status = known.orders > 1
+                                       ? fth_model_run_orders(trace, params, &known, result, error)
+                                       : fth_model_run_one(trace, params, &known, result, error);
     fth_log_progress(known.log, "model caches", 1);
     return status;
 }

@@ -124,7 +124,9 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
                                   .launches = 1,
                                   .l1_bytes = counts->setting->l1_bytes,
                                   .blocks_at_once = counts->setting->blocks_at_once,
-                                  .seconds = counts->seconds};
+                                  .seconds = counts->seconds,
+                                  .l1_error_sectors = counts->l1_error,
+                                  .l2_error_sectors = counts->l2_error};
     struct fth_model_row *kernel = find_kernel(rows, row->kernel);
     if (!kernel)
         return fth_no_memory(error, "model caches", NULL);

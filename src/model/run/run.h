@@ -206,6 +206,8 @@ struct fth_launch_counts {
     const struct fth_cache_level_totals *const *l2_totals; /* [l2_total_count] */
     size_t l2_total_count;
     double seconds; /* NAN: unknown */
+    /* Expected errors of the misses of reads, in sectors, if only some lines were simulated. */
+    double l1_error, l2_error;
 };
 
 FTH_MUST_USE enum fth_status fth_model_rows_init(struct fth_model_rows *rows,
@@ -268,6 +270,16 @@ FTH_MUST_USE enum fth_status fth_model_run_one(const struct fth_trace *trace,
                                                const struct fth_model_options *options,
                                                struct fth_model_result **result,
                                                struct fth_error *error);
+
+/* ---- orders.c ---- */
+
+/* Runs one model `options->orders` times, at least twice, with different orders. The result is that
+ * of fth_model_run_one(), with intervals over all runs. */
+FTH_MUST_USE enum fth_status fth_model_run_orders(const struct fth_trace *trace,
+                                                  const struct fth_model_params *params,
+                                                  const struct fth_model_options *options,
+                                                  struct fth_model_result **result,
+                                                  struct fth_error *error);
 
 /* ---- part_log.c ---- */
 

@@ -12,6 +12,9 @@
 /* Blocks that a GPC receives in one turn: observed on an H200. */
 enum { BLOCKS_PER_TURN = 3 };
 
+/* The random choices of an order; those of GPCs and TPCs have numbers below 2^16 in addition. */
+enum { DRAW_START = 1 << 16, DRAW_PHASE = 2 << 16, DRAW_GPC = 3 << 16 };
+
 /* Maximum number of resident warps and blocks. Warps and slots are numbered with 32 bits. Chosen:
  * far more than GPUs have. */
 #define MAX_RESIDENT (UINT64_C(1) << 28)
@@ -36,6 +39,7 @@ struct fth_dispatch {
     uint32_t blocks_in_turn;
     uint64_t turn;
     size_t offered;
+    unsigned order; /* fth_model_params.order */
 };
 
 /* Reads GPC and TPC of the SMs. Without them, all SMs are in one GPC, and each is a TPC. */
@@ -55,6 +59,10 @@ static void read_map(struct fth_dispatch *dispatch, const struct fth_model_param
  * each other, those of a TPC together, in an order that differs from launch to launch. */
 static uint64_t first_start(const struct fth_dispatch *dispatch, uint64_t seed, uint32_t sm)
 {
+    if (dispatch->order)
+        return fth_order_draw(dispatch->order, DRAW_START + dispatch->tpcs[sm]) *
+                   dispatch->timing->start_spread >>
+               16;
     const uint64_t random = ((dispatch->tpcs[sm] + 1 + seed * UINT64_C(0x2545f4914f6cdd1d)) *
                              UINT64_C(0x9e3779b97f4a7c15)) >>
                             48;
@@ -111,6 +119,9 @@ static enum fth_status init(struct fth_dispatch *dispatch, const struct fth_mode
     for (uint32_t i = 0; i < dispatch->gpc_count; i++)
         dispatch->queues[i] = (struct gpc){UINT32_MAX, UINT32_MAX};
     dispatch->turn = 1;
+    dispatch->order = params->order;
+    if (dispatch->order)
+        dispatch->gpc = (uint32_t)fth_order_draw(dispatch->order, DRAW_GPC) % dispatch->gpc_count;
     return place_slots(dispatch, params, setting, error);
 }
 
@@ -161,7 +172,8 @@ uint64_t fth_dispatch_start(const struct fth_dispatch *dispatch, uint32_t slot)
     return dispatch->starts[slot];
 }
 
-/* The periods of the GPCs are shifted against each other by equal parts. */
+/* The periods of the GPCs are shifted against each other by equal parts; in an order other than the
+ * plain one, by random parts. */
 uint64_t fth_dispatch_ready(const struct fth_dispatch *dispatch, uint32_t slot, uint64_t end)
 {
     const uint64_t period = dispatch->timing->refill_period;
@@ -169,7 +181,9 @@ uint64_t fth_dispatch_ready(const struct fth_dispatch *dispatch, uint32_t slot, 
     if (!period)
         return earliest;
     const uint64_t gpc = dispatch->gpcs[dispatch->sms[slot]];
-    const uint64_t phase = gpc * period / dispatch->gpc_count;
+    const uint64_t phase = dispatch->order
+                               ? fth_order_draw(dispatch->order, DRAW_PHASE + gpc) * period >> 16
+                               : gpc * period / dispatch->gpc_count;
     return (earliest + period - phase) / period * period + phase;
 }
 

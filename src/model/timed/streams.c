@@ -21,6 +21,9 @@ enum {
     /* Blocks per access from which on blocks without accesses are left out. Chosen: protects
      * against a short trace that declares a grid of 2^32 blocks. */
     SPARSE_BLOCKS_PER_ACCESS = 16,
+    /* Accesses of a warp without simulated lines in succession. Chosen: long enough to save most of
+     * their time, short enough that warps do not read far ahead. */
+    MAX_SKIPPED = 64,
     /* Instructions between two accesses if the trace does not say how many there are. Chosen: a
      * loop that loads, computes an address and a sum. */
     DEFAULT_GAP = 8
@@ -42,6 +45,16 @@ struct chunk {
     uint64_t unopened;               /* blocks that can still be opened */
     struct fth_trace_cursor *cursor; /* NULL: everything has been read */
     struct fth_warp_stream *streams; /* [count][warps_per_block] */
+    struct fth_skip *skips;          /* the same; NULL without sampling */
+};
+
+/* What warps do between an access of instruction `last` and one of another instruction. */
+struct gap {
+    bool known;
+    uint32_t last;
+    uint32_t latency, gap;
+    uint16_t shared;
+    bool barrier;
 };
 
 struct fth_streams {
@@ -54,7 +67,10 @@ struct fth_streams {
     struct fth_slab *current, *free_slabs;
     struct fth_line_requests requests; /* of one access */
     uint64_t *warps;                   /* [instructions][3] */
+    struct gap *gaps;                  /* [instructions] the last one of each instruction */
     uint64_t loaded;
+    struct fth_sampler *sampler; /* NULL: all lines are loaded */
+    uint64_t issue;              /* ticks between two instructions of a warp, for sampling */
     bool sparse;
     uint64_t *used_blocks; /* in a sparse launch: blocks with accesses, ascending */
     size_t used_count, used_capacity, used_next;
@@ -118,9 +134,8 @@ void fth_streams_drop(struct fth_warp_stream *stream)
 
 /* ---- reading ---- */
 
-/* Whether the request covers all bytes of its sectors. */
-static bool is_whole(const struct fth_shape *shape, const struct fth_line_request *request,
-                     const struct fth_cache_run *runs)
+bool fth_is_whole_request(const struct fth_shape *shape, const struct fth_line_request *request,
+                          const struct fth_cache_run *runs)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < request->run_count; i++)
@@ -136,7 +151,7 @@ static void copy_lines(const struct fth_streams *streams, struct fth_timed_acces
     uint32_t run_count = 0;
     for (size_t i = 0; i < requests->count; i++) {
         const struct fth_line_request *request = &requests->items[i];
-        const bool whole = is_whole(&streams->setting.l1, request, requests->runs);
+        const bool whole = fth_is_whole_request(&streams->setting.l1, request, requests->runs);
         access->lines[i] =
             (struct fth_timed_line){.line = request->line,
                                     .sectors = (uint32_t)request->sectors,
@@ -173,9 +188,10 @@ struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
                                    average(step->latency_cycles, step->count, UINT32_MAX)};
 }
 
-/* Sets what the warp does between its last access, of instruction `last`, and this one. */
-static void set_gap(const struct fth_streams *streams, uint32_t last,
-                    struct fth_timed_access *access)
+/* Finds in the pace what a warp does between its last access, of instruction `last`, and this one.
+ */
+static void find_gap(const struct fth_streams *streams, uint32_t last,
+                     struct fth_timed_access *access)
 {
     const struct fth_pace_step *step =
         streams->pace ? fth_pace_find(streams->pace, last, access->instruction) : NULL;
@@ -193,12 +209,84 @@ static void set_gap(const struct fth_streams *streams, uint32_t last,
     access->barrier = step->barriers >= step->count - step->count / 2;
 }
 
+/* Sets what the warp does between its last access, of instruction `last`, and this one. */
+static void set_gap(struct fth_streams *streams, uint32_t last, struct fth_timed_access *access)
+{
+    struct gap *gap = &streams->gaps[access->instruction];
+    if (!gap->known || gap->last != last) {
+        find_gap(streams, last, access);
+        *gap =
+            (struct gap){true, last, access->latency, access->gap, access->shared, access->barrier};
+        return;
+    }
+    access->gap = gap->gap;
+    access->latency = gap->latency;
+    access->shared = gap->shared;
+    access->barrier = gap->barrier;
+}
+
+static void append(struct fth_warp_stream *stream, struct fth_timed_access *access)
+{
+    access->next = NULL;
+    if (stream->last)
+        stream->last->next = access;
+    else
+        stream->first = access;
+    stream->last = access;
+}
+
+/* Adds the simulated lines of an access. An access without such lines is added only if MAX_SKIPPED
+ * accesses before it had none: then without lines, so that no more of the trace is read ahead. */
+static enum fth_status add_sampled(struct fth_streams *streams, struct chunk *chunk, size_t warp,
+                                   const struct fth_compact_access *from,
+                                   const struct fth_trace_instruction *instruction,
+                                   struct fth_error *error)
+{
+    const struct fth_pattern *pattern = fth_sampler_find(streams->sampler, from, instruction);
+    struct fth_warp_stream *stream = &chunk->streams[warp];
+    struct fth_skip *skip = &chunk->skips[warp];
+    struct fth_timed_access step;
+    if (!pattern)
+        return fth_no_memory(error, "model caches", NULL);
+    uint32_t runs;
+    const uint32_t lines = fth_sampler_count_lines(streams->sampler, pattern, from->first, &runs);
+    step.instruction = from->instruction;
+    set_gap(streams, stream->instruction, &step);
+    stream->instruction = from->instruction;
+    fth_skip_advance(skip, &step, streams->issue);
+    skip->shared += pattern->line_count - lines; /* they occupy the L1 as long */
+    if (!lines && ++skip->count < MAX_SKIPPED) {
+        const uint32_t wait = streams->pace ? instruction->wait : 0;
+        if (instruction->kind != FTH_TRACE_WRITE && wait != UINT32_MAX)
+            fth_skip_load(skip, streams->sampler, from->instruction, wait);
+        return FTH_OK;
+    }
+    struct fth_timed_access *access =
+        allocate(streams, sizeof *access + lines * sizeof *access->lines +
+                              runs * sizeof(struct fth_cache_run));
+    if (!access)
+        return fth_no_memory(error, "model caches", NULL);
+    access->instruction = from->instruction;
+    access->line_count = (uint16_t)lines;
+    fth_sampler_copy_lines(streams->sampler, pattern, from->first, access);
+    fth_skip_take(skip, access);
+    append(stream, access);
+    return FTH_OK;
+}
+
 static enum fth_status add_access(struct fth_streams *streams, struct chunk *chunk,
                                   const struct fth_compact_access *from, struct fth_error *error)
 {
     FTH_TRY(fth_check_access(from, &streams->setting, error));
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(streams->trace, from->instruction);
+    streams->warps[(size_t)from->instruction * 3 + (size_t)instruction->kind]++;
+    streams->loaded++;
+    if (streams->sampler)
+        return add_sampled(
+            streams, chunk,
+            (size_t)((from->block - chunk->first) * streams->setting.warps_per_block + from->warp),
+            from, instruction, error);
     struct fth_line_requests *requests = &streams->requests;
     fth_line_requests_clear(requests);
     fth_coalesce(requests, &streams->setting.l1, from, instruction);
@@ -211,18 +299,12 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
     struct fth_warp_stream *stream =
         &chunk->streams[(from->block - chunk->first) * streams->setting.warps_per_block +
                         from->warp];
-    access->next = NULL;
     access->instruction = from->instruction;
     copy_lines(streams, access);
     set_gap(streams, stream->instruction, access);
     stream->instruction = from->instruction;
-    if (stream->last)
-        stream->last->next = access;
-    else
-        stream->first = access;
-    stream->last = access;
-    streams->warps[(size_t)from->instruction * 3 + (size_t)instruction->kind]++;
-    streams->loaded++;
+    access->phase = 0;
+    append(stream, access);
     return FTH_OK;
 }
 
@@ -257,6 +339,7 @@ static void free_chunk(struct chunk *chunk)
 {
     fth_trace_cursor_close(chunk->cursor);
     free(chunk->streams);
+    free(chunk->skips);
     free(chunk);
 }
 
@@ -291,7 +374,9 @@ static enum fth_status open_chunk(struct fth_streams *streams, uint64_t first,
     chunk->count = chunk->unopened = left < streams->chunk_blocks ? left : streams->chunk_blocks;
     const size_t warps = (size_t)(chunk->count * streams->setting.warps_per_block);
     chunk->streams = calloc(warps, sizeof *chunk->streams);
-    if (!chunk->streams)
+    if (chunk->streams && streams->sampler)
+        chunk->skips = calloc(warps, sizeof *chunk->skips);
+    if (!chunk->streams || (streams->sampler && !chunk->skips))
         return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < warps; i++)
         chunk->streams[i].instruction = FTH_PACE_START;
@@ -394,9 +479,10 @@ static enum fth_status init(struct fth_streams *streams, uint64_t resident_block
     streams->chunk_blocks = fit > resident_blocks ? fit : resident_blocks;
     if (streams->chunk_blocks > MAX_CHUNK_BLOCKS)
         streams->chunk_blocks = MAX_CHUNK_BLOCKS;
-    streams->warps =
-        calloc(3 * (fth_trace_instruction_count(streams->trace) + 1), sizeof *streams->warps);
-    if (!streams->warps)
+    const size_t instructions = fth_trace_instruction_count(streams->trace) + 1;
+    streams->warps = calloc(3 * instructions, sizeof *streams->warps);
+    streams->gaps = calloc(instructions, sizeof *streams->gaps);
+    if (!streams->warps || !streams->gaps)
         return fth_no_memory(error, "model caches", NULL);
     streams->sparse = blocks > resident_blocks && blocks / SPARSE_BLOCKS_PER_ACCESS > accesses;
     return streams->sparse ? find_used_blocks(streams, error) : FTH_OK;
@@ -452,7 +538,29 @@ void fth_streams_destroy(struct fth_streams *streams)
     fth_line_requests_fini(&streams->requests);
     free(streams->used_blocks);
     free(streams->warps);
+    free(streams->gaps);
     free(streams);
+}
+
+void fth_streams_set_sampler(struct fth_streams *streams, struct fth_sampler *sampler,
+                             uint64_t issue)
+{
+    streams->sampler = sampler;
+    streams->issue = issue;
+}
+
+uint64_t fth_streams_skipped(const struct fth_streams *streams, uint64_t block,
+                             const struct fth_warp_stream *stream)
+{
+    const struct chunk *chunk = streams->sampler ? find_chunk(streams, block) : NULL;
+    uint64_t tail = 0;
+    if (!chunk)
+        return 0;
+    const struct fth_skip *skip = &chunk->skips[stream - chunk->streams];
+    tail = skip->elapsed;
+    for (uint8_t i = 0; i < skip->load_count; i++)
+        tail = skip->loads[i].ready > tail ? skip->loads[i].ready : tail;
+    return tail;
 }
 
 const uint64_t *fth_streams_warps(const struct fth_streams *streams)

@@ -71,6 +71,7 @@ struct fth_timed_l2 {
     uint64_t launch_sectors;      /* that a launch reads from memory if the L2 is empty */
     bool used;                    /* by an earlier launch */
     struct fth_curves *curves;    /* NULL: not wanted */
+    struct fth_sampler *sampler;  /* NULL: all lines are simulated */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
     struct fth_cache_level_totals totals;
@@ -177,7 +178,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
         memset(l2->reads, 0, l2->read_count * sizeof *l2->reads);
 }
 
-const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2)
+struct fth_l2_counts *fth_timed_l2_counts(struct fth_timed_l2 *l2)
 {
     return l2->counts;
 }
@@ -185,6 +186,11 @@ const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2)
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2)
 {
     return &l2->totals;
+}
+
+void fth_timed_l2_set_sampler(struct fth_timed_l2 *l2, struct fth_sampler *sampler)
+{
+    l2->sampler = sampler;
 }
 
 void fth_timed_l2_set_curves(struct fth_timed_l2 *l2, struct fth_curves *curves)
@@ -359,6 +365,9 @@ static void count(struct fth_timed_l2 *l2, const struct fth_timed_request *reque
     counts->hits[kind] += hits;
     counts->merges[kind] += flying;
     fth_totals_add(&l2->totals, kind, found->distance, hits, count_bits(sectors) - hits);
+    if (l2->sampler && kind == FTH_TRACE_READ)
+        fth_sampler_count(l2->sampler, FTH_MODEL_L2, request->line->line, count_bits(sectors),
+                          count_bits(sectors) - hits, flying);
 }
 
 /* ---- accesses ---- */
@@ -370,6 +379,15 @@ static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm
         return NULL;
     const uint64_t hash = (line ^ sectors) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
     return &l2->reads[(size_t)l2->group_of_sm[sm % l2->group_sms] * JOIN_SLOTS + hash % JOIN_SLOTS];
+}
+
+/* Returns the time from the join unit to the near side for a read. */
+static uint64_t to_l2(const struct fth_timing *timing, const struct fth_timed_request *request)
+{
+    if (!timing->l2_deviation)
+        return timing->to_l2;
+    const uint64_t draw = fth_order_draw(timing->order, request->line->line ^ request->sm);
+    return timing->to_l2 - timing->l2_deviation + (2 * timing->l2_deviation * draw >> 16);
 }
 
 /* Whether a read that arrives at the join unit at `now` becomes part of one that is under way.
@@ -397,7 +415,7 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
     }
     if (l2->curves)
         fth_curves_add_l2(l2->curves, line, sectors);
-    const uint64_t at_l2 = at_join + timing->to_l2;
+    const uint64_t at_l2 = at_join + to_l2(timing, request);
     struct found found = read_side(l2, side, request, sectors, at_l2);
     /* Sectors that an earlier part of the same request has fetched count as missed. */
     const uint32_t again = sectors & *fetched & ~found.missed;

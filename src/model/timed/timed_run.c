@@ -17,7 +17,8 @@ struct run {
     struct fth_curves *curves; /* NULL: not wanted */
     struct fth_timed_l1s *l1s;
     struct fth_timed_l2 *l2;
-    uint64_t done, total; /* accesses */
+    uint64_t done, total;        /* accesses */
+    struct fth_sampler *sampler; /* NULL: all lines are simulated */
 
     /* State of the current launch. */
     size_t launch;
@@ -27,8 +28,9 @@ struct run {
     struct fth_dispatch *dispatch;
     struct fth_event_queue *queue;
     struct fth_warps *warps;
-    uint64_t next_block; /* of the grid */
-    bool dispatching;    /* the event of the dispatcher is in the queue */
+    uint64_t next_block;     /* of the grid */
+    uint64_t launch_sectors; /* that the launch itself reads from memory */
+    bool dispatching;        /* the event of the dispatcher is in the queue */
     uint32_t dispatch_event;
 };
 
@@ -105,26 +107,41 @@ static void end_launch(struct run *run)
     run->streams = NULL;
 }
 
+/* Prepares a launch of which only some lines are simulated. */
+static enum fth_status begin_sample(struct run *run, struct fth_error *error)
+{
+    fth_sampler_begin(run->sampler, &run->setting, &run->timing);
+    fth_sample_slow_down(&run->timing, run->options->sample);
+    return fth_sample_shrink(&run->setting, run->options->sample, error);
+}
+
 static enum fth_status begin_launch(struct run *run, struct fth_error *error)
 {
     const size_t instructions = fth_trace_instruction_count(run->trace);
     FTH_TRY(fth_model_setting(run->params, fth_trace_launch_at(run->trace, run->launch),
                               &run->setting, error));
     fth_timing_read(run->params, &run->setting, &run->timing);
+    if (run->sampler)
+        FTH_TRY(begin_sample(run, error));
     if (!run->l2)
         FTH_TRY(fth_timed_l2_create(run->params, &run->setting, instructions, &run->l2, error));
     if (!run->l1s)
         FTH_TRY(fth_timed_l1s_create(run->setting.sms, instructions, &run->l1s, error));
     if (run->curves)
         run->curves->sector_shift = run->setting.l1.sector_shift;
+    fth_timed_l1s_set_sampler(run->l1s, run->sampler);
+    fth_timed_l2_set_sampler(run->l2, run->sampler);
     fth_timed_l1s_set_curves(run->l1s, run->curves);
     fth_timed_l2_set_curves(run->l2, run->curves);
     fth_timed_l2_begin(run->l2, &run->timing, run->setting.cold);
+    run->launch_sectors = fth_timed_l2_counts(run->l2)[instructions].dram_reads;
     FTH_TRY(fth_timed_l1s_begin(run->l1s, &run->setting, &run->timing, run->l2, error));
     FTH_TRY(fth_dispatch_create(run->params, &run->setting, &run->timing, &run->dispatch, error));
     const uint32_t slots = fth_dispatch_slots(run->dispatch);
     FTH_TRY(
         fth_streams_create(run->trace, run->launch, &run->setting, slots, &run->streams, error));
+    if (run->sampler)
+        fth_streams_set_sampler(run->streams, run->sampler, run->timing.issue);
     run->dispatch_event = slots * ((uint32_t)run->setting.warps_per_block + 1);
     FTH_TRY(fth_event_queue_create(run->dispatch_event + 1, &run->queue, error));
     const struct fth_warps_context context = {.trace = run->trace,
@@ -134,7 +151,8 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
                                               .dispatch = run->dispatch,
                                               .has_pace = fth_trace_pace(run->trace, run->launch),
                                               .queue = run->queue,
-                                              .l1s = run->l1s};
+                                              .l1s = run->l1s,
+                                              .sampler = run->sampler};
     return fth_warps_create(&context, &run->warps, error);
 }
 
@@ -155,6 +173,10 @@ static enum fth_status add_rows(struct run *run, struct fth_error *error)
     struct fth_model_counts *l1 = fth_timed_l1s_counts(run->l1s);
     const struct fth_cache_level_totals *l1_totals = fth_timed_l1s_totals(run->l1s);
     const struct fth_cache_level_totals *l2_totals = fth_timed_l2_totals(run->l2);
+    struct fth_l2_counts *l2 = fth_timed_l2_counts(run->l2);
+    struct fth_sample_errors errors = {0, 0};
+    if (run->sampler)
+        fth_sampler_estimate(run->sampler, l1, l2, run->launch_sectors, &errors);
     const uint64_t ticks = fth_warps_end(run->warps) + run->timing.launch;
     const struct fth_launch_counts counts = {.setting = &run->setting,
                                              .warps = fth_streams_warps(run->streams),
@@ -162,7 +184,9 @@ static enum fth_status add_rows(struct run *run, struct fth_error *error)
                                              .l1_arrays = 1,
                                              .l1_totals = &l1_totals,
                                              .l1_total_count = 1,
-                                             .l2 = fth_timed_l2_counts(run->l2),
+                                             .l2 = l2,
+                                             .l1_error = errors.l1,
+                                             .l2_error = errors.l2,
                                              .l2_totals = &l2_totals,
                                              .l2_total_count = 1,
                                              .seconds = (double)ticks / FTH_TICKS_PER_CYCLE /
@@ -200,6 +224,9 @@ enum fth_status fth_timed_run(const struct fth_trace *trace, const struct fth_mo
         run.total += fth_launch_is_selected(trace, i, options->kernel)
                          ? fth_trace_launch_at(trace, i)->accesses
                          : 0;
+    if (options->sample > 1)
+        status = fth_sampler_create(options->sample, fth_trace_instruction_count(trace),
+                                    &run.sampler, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         if (!fth_launch_is_selected(trace, i, options->kernel))
             continue;
@@ -208,6 +235,7 @@ enum fth_status fth_timed_run(const struct fth_trace *trace, const struct fth_mo
         if (status != FTH_OK && status != FTH_INTERRUPTED)
             fth_launch_error_context(trace, i, error);
     }
+    fth_sampler_destroy(run.sampler);
     fth_timed_l1s_destroy(run.l1s);
     fth_timed_l2_destroy(run.l2);
     return status;

@@ -28,6 +28,8 @@ struct warp {
     uint32_t issued; /* instructions so far; can wrap around */
     uint8_t load_count;
     bool at_barrier;
+    uint32_t phase;   /* barriers before the access that it waits with */
+    uint64_t arrival; /* at this barrier */
     struct load loads[MAX_LOADS];
 };
 
@@ -36,7 +38,7 @@ struct block {
     uint32_t sm;
     uint32_t running;       /* warps that have not ended */
     uint32_t waiting;       /* of these, warps at a barrier */
-    uint64_t barrier_ready; /* when the last warp has arrived there or ended */
+    uint64_t barrier_ready; /* when the last warp has ended, since the last barrier */
     uint64_t end;           /* when the last access of an ended warp was complete */
 };
 
@@ -149,20 +151,46 @@ static uint64_t wait_for_loads(struct warp *warp, uint32_t target, uint64_t earl
 
 /* ---- barriers and ends ---- */
 
+/* Returns the first barrier that warps of a block wait at. It differs among them only with
+ * sampling, where the accesses of some warps between two barriers can all be without simulated
+ * lines. */
+static uint32_t find_first_phase(const struct fth_warps *warps, uint32_t slot)
+{
+    const struct warp *warp = &warps->warps[(size_t)slot * warps->warps_per_block];
+    uint32_t phase = UINT32_MAX;
+    for (uint32_t i = 0; i < warps->warps_per_block; i++)
+        if (warp[i].at_barrier && warp[i].phase < phase)
+            phase = warp[i].phase;
+    return phase;
+}
+
+/* Returns when the last warp has arrived at a barrier, or has ended. */
+static uint64_t find_arrival(const struct fth_warps *warps, uint32_t slot, uint32_t phase)
+{
+    const struct warp *warp = &warps->warps[(size_t)slot * warps->warps_per_block];
+    uint64_t arrival = warps->blocks[slot].barrier_ready;
+    for (uint32_t i = 0; i < warps->warps_per_block; i++)
+        if (warp[i].at_barrier && warp[i].phase == phase && warp[i].arrival > arrival)
+            arrival = warp[i].arrival;
+    return arrival;
+}
+
 /* Lets the warps of a block go on if all of them have arrived at the barrier. */
 static void check_barrier(struct fth_warps *warps, uint32_t slot)
 {
     struct block *block = &warps->blocks[slot];
     if (!block->waiting || block->waiting < block->running)
         return;
+    const uint32_t phase = find_first_phase(warps, slot);
+    const uint64_t ready = find_arrival(warps, slot, phase);
     for (uint32_t i = 0; i < warps->warps_per_block; i++) {
         const uint32_t event = slot * warps->warps_per_block + i;
-        if (!warps->warps[event].at_barrier)
+        if (!warps->warps[event].at_barrier || warps->warps[event].phase != phase)
             continue;
         warps->warps[event].at_barrier = false;
-        fth_event_queue_add(warps->context.queue, event, block->barrier_ready);
+        fth_event_queue_add(warps->context.queue, event, ready);
+        block->waiting--;
     }
-    block->waiting = 0;
     block->barrier_ready = 0;
 }
 
@@ -216,9 +244,11 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     const struct fth_timed_access *access = NULL;
     FTH_TRY(fth_streams_peek(context->streams, block->index, warp->stream, &access, error));
     if (!access) {
+        const uint64_t end =
+            now + fth_streams_skipped(context->streams, block->index, warp->stream);
         const struct fth_timed_tail tail = fth_streams_tail(context->streams, warp->stream);
         end_warp(warps, slot, warp,
-                 tail.gap ? issue_after(warps, event, tail.gap, tail.latency, now) : now);
+                 tail.gap ? issue_after(warps, event, tail.gap, tail.latency, end) : end);
         return FTH_OK;
     }
     const uint64_t at = issue_after(warps, event, access->gap, access->latency, now);
@@ -228,7 +258,8 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     }
     warp->at_barrier = true;
     block->waiting++;
-    block->barrier_ready = at > block->barrier_ready ? at : block->barrier_ready;
+    warp->phase = access->phase;
+    warp->arrival = at;
     check_barrier(warps, slot);
     return FTH_OK;
 }
@@ -268,6 +299,8 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
         add_load(warp, warp->issued + facts->wait, done);
     warps->end = done > warps->end ? done : warps->end;
+    if (warps->context.sampler && access->line_count)
+        fth_sampler_observe(warps->context.sampler, access->instruction, done - accepted);
     fth_streams_drop(warp->stream);
     return schedule(warps, event, accepted, error);
 }

@@ -293,8 +293,7 @@ static void put_parameters(struct fth_cells *cells, const struct fth_model_param
     }
 }
 
-/* Returns whether a view shows a row. */
-static bool is_shown(enum fth_model_view view, const struct fth_model_row *row)
+bool fth_model_view_shows(enum fth_model_view view, const struct fth_model_row *row)
 {
     switch (view) {
     case FTH_MODEL_VIEW_LINES: return row->instruction != NULL;
@@ -352,7 +351,7 @@ static struct fth_table make_table(struct fth_cells *cells, enum fth_model_view 
         put_curve(cells, result, params);
     else
         for (size_t i = 0; (row = fth_model_row(result, i)); i++) {
-            if (!is_shown(view, row))
+            if (!fth_model_view_shows(view, row))
                 continue;
             if (view == FTH_MODEL_VIEW_LINES)
                 put_line(cells, row, params);
@@ -480,7 +479,8 @@ static void write_step_count(struct fth_json_writer *json, const char *key,
 }
 
 static void write_row(struct fth_json_writer *json, enum fth_model_view view,
-                      const struct fth_model_row *row, const struct fth_model_params *params)
+                      const struct fth_model_row *row, const struct fth_model_intervals *intervals,
+                      bool sampled, const struct fth_model_params *params)
 {
     fth_json_begin(json, '{', row->instruction != NULL);
     fth_json_key(json, "kernel");
@@ -508,6 +508,10 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     if (!row->instruction) {
         write_number(json, "time_us", time_us(row));
         write_floor(json, row, params);
+        if (sampled)
+            fth_json_sample_errors(json, row);
+        if (intervals)
+            fth_json_intervals(json, intervals);
         write_number(json, "l1_bytes", (double)row->l1_bytes);
         write_number(json, "blocks_per_sm", (double)row->blocks_at_once);
         write_step_count(json, "l1_steps", row, row->l1_steps);
@@ -529,8 +533,8 @@ static void write_list(struct fth_json_writer *json, const char *key, enum fth_m
     fth_json_key(json, key);
     fth_json_begin(json, '[', false);
     for (size_t i = 0; (row = fth_model_row(result, i)); i++)
-        if (is_shown(view, row))
-            write_row(json, view, row, params);
+        if (fth_model_view_shows(view, row))
+            write_row(json, view, row, fth_model_intervals(result, i), result->sample, params);
     fth_json_end(json, ']');
 }
 
@@ -587,6 +591,10 @@ static void write_json(const struct fth_model_result *result, const struct fth_m
     if (result) {
         fth_json_key(&json, "timed");
         fth_json_bool(&json, result->timed);
+        if (result->sample)
+            write_number(&json, "sample", result->sample);
+        if (result->orders)
+            write_number(&json, "orders", result->orders);
         write_list(&json, "kernels", FTH_MODEL_VIEW_KERNELS, result, params);
         write_list(&json, "launches", FTH_MODEL_VIEW_LAUNCHES, result, params);
         write_list(&json, "instructions", FTH_MODEL_VIEW_LINES, result, params);
@@ -621,6 +629,9 @@ enum fth_status fth_report_model(const char *format, enum fth_model_view view,
     struct fth_table table = make_table(&cells, view, result, params);
     if (strcmp(format, "text") == 0 && result)
         leave_out_columns(&cells, &table, result);
+    if (result)
+        fth_table_add_intervals(&cells, &table, view, result, strcmp(format, "csv") == 0,
+                                options->utf8);
     status = cells.failed ? fth_no_memory(error, "write report", NULL)
                           : fth_report_table(format, &table, options, text, size, error);
     fth_cells_fini(&cells);

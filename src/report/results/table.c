@@ -17,6 +17,7 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
     const char *no_value = utf8 ? "–" : "-";
     switch (table->columns[index % table->column_count].kind) {
     case FTH_COLUMN_TEXT:
+    case FTH_COLUMN_REMARK:
     case FTH_COLUMN_NUMBERS: return cell->text && *cell->text ? cell->text : no_value;
     case FTH_COLUMN_KERNEL:
         if (!cell->text || !*cell->text)
@@ -60,7 +61,9 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
         bool head = row == 0;
         fth_buffer_text(out, head && options->colour ? "\033[1m" : "");
         for (size_t c = 0; c < count; c++) {
-            bool right = fth_column_is_number(table->columns[c].kind), last = c + 1 == count;
+            const enum fth_column_kind kind = table->columns[c].kind;
+            bool right = fth_column_is_number(kind) || kind == FTH_COLUMN_REMARK;
+            bool last = c + 1 == count;
             const char *text =
                 head ? table->columns[c].head
                      : cell_text(table, (row - 1) * table->column_count + c, options->utf8, cell);

@@ -45,3 +45,20 @@ fathom model a.trace --gpu h200 --curve 2>/dev/null | tail -n 1
 fathom model a.trace --gpu h200 --set l2.banks=1 --json 2>&1 | grep 'with\|timed\|time_us'
 fathom model a.trace --set gpu.timing=on
 echo $?
+# Several orders of the blocks: the values are those of the plain order, with their ranges.
+fathom trace "$w/2mm.json" --set N=64 -o b.trace 2>/dev/null
+fathom model b.trace --gpu h200 --orders 4
+fathom model b.trace --gpu h200 --orders 4 --format csv 2>/dev/null | cut -d, -f1,6,10,12,19,22-25,28-29,34-
+fathom model b.trace --gpu h200 --orders 4 --threads 1 --launches 2>/dev/null | head -n 2
+fathom model b.trace --gpu h200 --orders 4 --json 2>/dev/null | grep 'orders\|"intervals"' | head -n 2
+fathom model b.trace --gpu h200 --orders 4 --json 2>/dev/null | grep -v 'orders\|"intervals"' >orders
+fathom model b.trace --gpu h200 --json 2>/dev/null | cmp - orders && echo 'the same'
+fathom model a.trace --orders 3 --set l1.size_bytes=1K 2>/dev/null
+fathom model a.trace --orders 1
+fathom model a.trace --orders many
+# One of eight lines is simulated.
+fathom model a.trace --gpu h200 --sample 8
+fathom model a.trace --gpu h200 --sample 8 --json 2>/dev/null | grep '"sample' | head -n 2
+fathom model a.trace --gpu h200 --sample 3
+fathom model a.trace --sample 8
+fathom model a.trace --gpu h200 --sample 8 --curve

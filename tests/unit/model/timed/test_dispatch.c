@@ -107,6 +107,33 @@ static void gpcs_take_turns(void **state)
     end(&fixture);
 }
 
+/* In an order other than the plain one, another GPC can be the first, and the periods of the GPCs
+ * begin at other times. */
+static void orders_change_the_first_gpc_and_the_periods(void **state)
+{
+    (void)state;
+    bool first_gpcs[2] = {false, false};
+    uint64_t phases = 0;
+    for (unsigned order = 0; order < 16; order++) {
+        struct fixture fixture = begin(8, true, "rr");
+        uint32_t slot = 0;
+        fixture.timing.refill_period = 60;
+        fixture.params->order = order;
+        create(&fixture);
+        const uint64_t ready = fth_dispatch_ready(fixture.dispatch, 0, 0);
+        assert_true(ready <= 60);
+        phases |= UINT64_C(1) << ready;
+        for (uint32_t i = 0; i < 8; i++)
+            fth_dispatch_offer(fixture.dispatch, i);
+        assert_true(fth_dispatch_choose(fixture.dispatch, &slot));
+        first_gpcs[slot / 4] = true;
+        assert_true(order || slot == 0);
+        end(&fixture);
+    }
+    assert_true(first_gpcs[0] && first_gpcs[1]);
+    assert_true(__builtin_popcountll(phases) > 4);
+}
+
 /* Without TPCs, a GPC receives three blocks per turn. */
 static void a_turn_has_three_blocks(void **state)
 {
@@ -222,6 +249,7 @@ int main(void)
         cmocka_unit_test(slots_follow_the_mapping),
         cmocka_unit_test(too_many_slots_are_refused),
         cmocka_unit_test(gpcs_take_turns),
+        cmocka_unit_test(orders_change_the_first_gpc_and_the_periods),
         cmocka_unit_test(a_turn_has_three_blocks),
         cmocka_unit_test(turns_continue),
         cmocka_unit_test(without_a_map_the_order_of_arrival_counts),

@@ -139,6 +139,28 @@ static void reads_come_from_memory_and_then_from_the_l2(void **state)
 }
 
 /* The port of an SM is busy for 10 ticks with each request, that of another SM is not. */
+/* In an order other than the plain one, the latency of the L2 differs from line to line. */
+static void latencies_deviate_by_line(void **state)
+{
+    (void)state;
+    struct fth_timing timing = costs;
+    timing.l2_deviation = 40;
+    timing.order = 1;
+    struct fixture fixture = begin(none, &timing);
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint64_t i = 0; i < 64; i++) {
+        const uint64_t line = NEAR_LINE + 256 * i;
+        const uint64_t time = read_line(&fixture, 0, line, 1, LATER * (i + 1));
+        low = time < low ? time : low;
+        high = time > high ? time : high;
+        /* The line keeps its latency: a hit takes 400 less, which is the time to memory. */
+        assert_int_equal(read_line(&fixture, 0, line, 1, LATER * (i + 1) + LATER / 2), time - 400);
+    }
+    assert_true(low >= MISS - 40 && low < MISS - 20);
+    assert_true(high < MISS + 40 && high > MISS + 20);
+    end(&fixture);
+}
+
 static void requests_wait_for_the_port(void **state)
 {
     (void)state;
@@ -612,6 +634,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_come_from_memory_and_then_from_the_l2),
+        cmocka_unit_test(latencies_deviate_by_line),
         cmocka_unit_test(requests_wait_for_the_port),
         cmocka_unit_test(reads_of_a_group_are_joined),
         cmocka_unit_test(reads_are_joined_up_to_a_limit),
