@@ -108,17 +108,16 @@ static enum fth_status add_priorities(const struct fth_discovery *discovery,
     return FTH_OK;
 }
 
-/* Returns the cycles up to which a read hits, for the comparison of stored lines with others. A
- * load of a line whose home is the far partition leaves a copy in both partitions, and a store only
- * one. With two partitions, only hits in the near one are therefore compared. */
-static double find_near_threshold(const struct fth_discovery *discovery, const struct hinted *cache,
-                                  double threshold_cycles)
+/* Returns the cycles up to which a read hits in the near partition; 0: there is one partition. A
+ * load of a line whose home is far leaves a copy in both partitions, and a store may leave one, so
+ * that hits in either partition do not compare stored lines with others. */
+static double find_near_threshold(const struct fth_discovery *discovery, const struct hinted *cache)
 {
     const double near = fth_gpu_number(discovery->gpu, "l2", "latency_cycles", NAN);
     const double far = fth_gpu_number(discovery->gpu, "l2", "far_latency_cycles", NAN);
     return cache->path == FTH_PATH_CG && far > near
-               ? fmin(threshold_cycles, (near + far) / 2 + discovery->l2_overhead_cycles)
-               : threshold_cycles;
+               ? (near + far) / 2 + discovery->l2_overhead_cycles
+               : 0;
 }
 
 static enum fth_status find_priorities(struct fth_discovery *discovery, const struct hinted *cache,
@@ -141,7 +140,7 @@ static enum fth_status find_priorities(struct fth_discovery *discovery, const st
                                      .threshold_cycles = fills->threshold_cycles};
     enum fth_status status = add_priorities(discovery, &plan, false, fills, &found, &known, error);
     plan.start_bytes += STORES_BYTES;
-    plan.threshold_cycles = find_near_threshold(discovery, cache, fills->threshold_cycles);
+    plan.near_threshold_cycles = find_near_threshold(discovery, cache);
     if (status == FTH_OK)
         status = add_priorities(discovery, &plan, true, fills, &found, &known, error);
     return status == FTH_OK ? note_priorities(discovery->gpu, cache, fills, &found, error)

@@ -120,9 +120,9 @@ static bool keeps_plain_lines(const struct fth_samples *answers, size_t variants
     return keeps;
 }
 
-/* Decides about one variant from its answers. Adds to the evidence how clear they are: with the
- * largest pressure, either nearly all lines of a kind are kept or nearly none. `keeps`: some
- * pressure keeps plain lines. */
+/* Decides about one variant from its answers, with reads up to `threshold` as hits. Adds to the
+ * evidence how clear they are: with the largest pressure, either nearly all lines of a kind are
+ * kept or nearly none. `keeps`: some pressure keeps plain lines. */
 static enum fth_access_priority decide(const struct fth_samples *answers, size_t repeats,
                                        double threshold, bool keeps, struct fth_evidence *evidence,
                                        bool *evicted)
@@ -141,6 +141,27 @@ static enum fth_access_priority decide(const struct fth_samples *answers, size_t
         evidence->agree += clear[i] > 0.5 ? clear[i] : 1 - clear[i];
     }
     *evicted = *evicted || plain[PRESSURES - 1] <= max_evicted;
+    return priority;
+}
+
+/* Decides by hits in the near partition if the plan says so. Where a GPU keeps the lines only in
+ * their home, half of them are never near, and hits in both partitions decide. But they do not show
+ * that lines are evicted first: plain lines have a second copy. */
+static enum fth_access_priority decide_by_homes(const struct fth_priority_plan *plan,
+                                                const struct fth_samples *answers, size_t repeats,
+                                                bool keeps, struct fth_evidence *evidence,
+                                                bool *evicted)
+{
+    enum fth_access_priority priority = FTH_ACCESS_UNKNOWN;
+    if (plan->near_threshold_cycles > 0)
+        priority = decide(answers, repeats, plan->near_threshold_cycles, keeps, evidence, evicted);
+    if (priority != FTH_ACCESS_UNKNOWN)
+        return priority;
+    struct fth_evidence own = *evidence;
+    priority = decide(answers, repeats, plan->threshold_cycles, keeps, &own, evicted);
+    if (plan->near_threshold_cycles > 0 && priority == FTH_ACCESS_FIRST)
+        return FTH_ACCESS_UNKNOWN;
+    *evidence = own;
     return priority;
 }
 
@@ -168,8 +189,8 @@ enum fth_status fth_probe_access_priorities(const struct fth_prober *prober,
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
     for (size_t i = 0; i < count && status == FTH_OK; i++)
-        found->priorities[i] = decide(answers.items + i * runs, repeats, plan->threshold_cycles,
-                                      keeps, &found->evidence, &evicted);
+        found->priorities[i] = decide_by_homes(plan, answers.items + i * runs, repeats, keeps,
+                                               &found->evidence, &evicted);
     if (status == FTH_OK && !evicted)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find eviction priorities", NULL,
                           "reads of four times as many lines as the cache holds do not evict the "

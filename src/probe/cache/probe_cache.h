@@ -206,6 +206,8 @@ struct fth_priority_plan {
     uint64_t lines;       /* that the cache holds */
     uint64_t start_bytes; /* as in struct fth_fill_plan */
     double threshold_cycles;
+    double near_threshold_cycles; /* the same for hits in the near partition alone, where stored
+                                   * lines are compared with others; 0: all hits count */
 };
 struct fth_access_priorities {
     enum fth_access_priority priorities[FTH_VARIANTS]; /* [count] of the variants */
