@@ -50,10 +50,10 @@ struct latency {
 struct fth_sampler {
     uint64_t rate; /* N */
     unsigned rate_shift, row_shift;
-    uint64_t simulated[2];        /* one bit per folded number of a line */
-    struct fth_shape shape;       /* of the L1 */
-    struct fth_pattern *patterns; /* [instructions] the last pattern of each instruction */
-    struct fth_pattern scratch;   /* of an access whose pattern is not kept */
+    uint64_t simulated[2];             /* one bit per folded number of a line */
+    struct fth_shape shape;            /* of the L1 */
+    struct fth_line_pattern *patterns; /* [instructions] the last pattern of each instruction */
+    struct fth_line_pattern scratch;   /* of an access whose pattern is not kept */
     struct fth_line_requests requests;
     struct latency *latencies; /* [instructions] */
     uint64_t first_latency;
@@ -153,11 +153,11 @@ enum fth_status fth_sampler_create(unsigned rate, size_t instructions, struct ft
     return fth_no_memory(error, "model caches", NULL);
 }
 
-static void free_pattern(struct fth_pattern *pattern)
+static void free_pattern(struct fth_line_pattern *pattern)
 {
     free(pattern->lines);
     free(pattern->runs);
-    *pattern = (struct fth_pattern){0};
+    *pattern = (struct fth_line_pattern){0};
 }
 
 void fth_sampler_destroy(struct fth_sampler *sampler)
@@ -191,7 +191,7 @@ void fth_sampler_begin(struct fth_sampler *sampler, const struct fth_setting *se
 /* ---- patterns ---- */
 
 /* Copies the requests of an access to a pattern, relative to the line of its first lane. */
-static bool set_pattern(struct fth_pattern *pattern, const struct fth_shape *shape,
+static bool set_pattern(struct fth_line_pattern *pattern, const struct fth_shape *shape,
                         const struct fth_line_requests *requests, uint64_t base)
 {
     while (pattern->line_capacity < requests->count || pattern->run_capacity < requests->run_count)
@@ -217,13 +217,13 @@ static bool set_pattern(struct fth_pattern *pattern, const struct fth_shape *sha
     return true;
 }
 
-const struct fth_pattern *fth_sampler_find(struct fth_sampler *sampler,
-                                           const struct fth_compact_access *access,
-                                           const struct fth_trace_instruction *instruction)
+const struct fth_line_pattern *fth_sampler_find(struct fth_sampler *sampler,
+                                                const struct fth_compact_access *access,
+                                                const struct fth_trace_instruction *instruction)
 {
     const uint64_t start = access->first & (sampler->shape.line_bytes - 1);
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
-    struct fth_pattern *pattern =
+    struct fth_line_pattern *pattern =
         access->affine ? &sampler->patterns[access->instruction] : &sampler->scratch;
     if (!access->affine || !pattern->line_count || pattern->start != start ||
         pattern->step != step || pattern->threads != access->threads) {
@@ -243,7 +243,7 @@ const struct fth_pattern *fth_sampler_find(struct fth_sampler *sampler,
 }
 
 uint32_t fth_sampler_count_lines(const struct fth_sampler *sampler,
-                                 const struct fth_pattern *pattern, uint64_t first,
+                                 const struct fth_line_pattern *pattern, uint64_t first,
                                  uint32_t *run_count)
 {
     const uint64_t base = first - pattern->start;
@@ -257,8 +257,9 @@ uint32_t fth_sampler_count_lines(const struct fth_sampler *sampler,
     return count;
 }
 
-void fth_sampler_copy_lines(const struct fth_sampler *sampler, const struct fth_pattern *pattern,
-                            uint64_t first, struct fth_timed_access *access)
+void fth_sampler_copy_lines(const struct fth_sampler *sampler,
+                            const struct fth_line_pattern *pattern, uint64_t first,
+                            struct fth_timed_access *access)
 {
     const uint64_t base = first - pattern->start;
     struct fth_cache_run *runs =

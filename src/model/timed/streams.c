@@ -242,7 +242,7 @@ static enum fth_status add_sampled(struct fth_streams *streams, struct chunk *ch
                                    const struct fth_trace_instruction *instruction,
                                    struct fth_error *error)
 {
-    const struct fth_pattern *pattern = fth_sampler_find(streams->sampler, from, instruction);
+    const struct fth_line_pattern *pattern = fth_sampler_find(streams->sampler, from, instruction);
     struct fth_warp_stream *stream = &chunk->streams[warp];
     struct fth_skip *skip = &chunk->skips[warp];
     struct fth_timed_access step;

@@ -325,7 +325,7 @@ struct fth_sample_errors {
 };
 
 /* The lines of an access, relative to the line of its first lane. */
-struct fth_pattern {
+struct fth_line_pattern {
     uint64_t start, step; /* of the first lane in its line; from lane to lane */
     uint32_t threads;
     uint32_t line_count, sectors;
@@ -366,17 +366,18 @@ void fth_sampler_begin(struct fth_sampler *sampler, const struct fth_setting *se
                        const struct fth_timing *timing);
 /* Returns the pattern of an access, valid until the next call, and counts its sectors. NULL: out of
  * memory. */
-const struct fth_pattern *fth_sampler_find(struct fth_sampler *sampler,
-                                           const struct fth_compact_access *access,
-                                           const struct fth_trace_instruction *instruction);
+const struct fth_line_pattern *fth_sampler_find(struct fth_sampler *sampler,
+                                                const struct fth_compact_access *access,
+                                                const struct fth_trace_instruction *instruction);
 /* The number of simulated lines of a pattern whose first lane has the address `first`, and the
  * number of their runs. */
 uint32_t fth_sampler_count_lines(const struct fth_sampler *sampler,
-                                 const struct fth_pattern *pattern, uint64_t first,
+                                 const struct fth_line_pattern *pattern, uint64_t first,
                                  uint32_t *run_count);
 /* Copies the simulated lines, of which there are access->line_count, and their runs. */
-void fth_sampler_copy_lines(const struct fth_sampler *sampler, const struct fth_pattern *pattern,
-                            uint64_t first, struct fth_timed_access *access);
+void fth_sampler_copy_lines(const struct fth_sampler *sampler,
+                            const struct fth_line_pattern *pattern, uint64_t first,
+                            struct fth_timed_access *access);
 /* Adds the latency of an access with simulated lines to the average of its instruction. */
 void fth_sampler_observe(struct fth_sampler *sampler, uint32_t instruction, uint64_t latency);
 /* Lets a warp issue its next access, of which `step` has gap, latency, shared and barrier. */

@@ -41,7 +41,7 @@ static uint32_t count_lines(struct fixture *fixture, uint64_t first, uint64_t st
     const struct fth_compact_access access = {
         .mask = UINT32_MAX, .threads = 32, .first = first, .steps = &step, .affine = true};
     uint32_t runs = 0;
-    const struct fth_pattern *pattern = fth_sampler_find(fixture->sampler, &access, &load);
+    const struct fth_line_pattern *pattern = fth_sampler_find(fixture->sampler, &access, &load);
     assert_non_null(pattern);
     return fth_sampler_count_lines(fixture->sampler, pattern, first, &runs);
 }
@@ -73,7 +73,7 @@ static void simulated_lines_are_copied(void **state)
     const uint64_t step = 4096, first = 12 * 128 + 8;
     const struct fth_compact_access access = {
         .mask = UINT32_MAX, .threads = 32, .first = first, .steps = &step, .affine = true};
-    const struct fth_pattern *pattern = fth_sampler_find(fixture.sampler, &access, &load);
+    const struct fth_line_pattern *pattern = fth_sampler_find(fixture.sampler, &access, &load);
     struct {
         struct fth_timed_access access;
         struct fth_timed_line lines[32];
