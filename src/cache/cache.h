@@ -53,7 +53,11 @@ struct fth_cache_config {
     uint64_t rows;             /* with "clock": rows per set, a power of two; see clock.c */
     uint64_t row_ways;         /* with "clock": tags per row; both are 0 otherwise or by default */
     enum fth_write write;
-    uint64_t seed;  /* for "random" and "weighted" */
+    uint64_t seed; /* for "random" and "weighted" */
+    /* Number of equal caches in one structure, which share tables. They need less memory than
+     * caches of their own. The sets of copy i are those from i x sets on. 0: one cache. Others
+     * only with "clock". See fth_cache_locate_in. */
+    uint64_t copies;
     bool distances; /* report reuse distances in results; only valid with "lru" */
 };
 
@@ -91,13 +95,13 @@ enum fth_cache_outcome {
 struct fth_cache_result {
     enum fth_cache_outcome outcome;
     uint32_t set;
-    uint32_t way;           /* way of the line after the access, or FTH_NO_WAY */
-    uint64_t sectors;       /* sectors that the access touches */
-    uint64_t fetch;         /* sectors to fetch from the next level; already marked as valid */
-    uint64_t below;         /* sectors that a write passes on to the next level at once */
-    uint64_t dirtied;       /* sectors that a write makes dirty and that were not dirty before */
-    uint64_t evicted_line;  /* if `evicted`: address of the first byte of the evicted line */
-    bool evicted;           /* whether the access evicted a line */
+    uint32_t way;          /* way (with "clock": tag) of the line after the access, or FTH_NO_WAY */
+    uint64_t sectors;      /* sectors that the access touches */
+    uint64_t fetch;        /* sectors to fetch from the next level; already marked as valid */
+    uint64_t below;        /* sectors that a write passes on to the next level at once */
+    uint64_t dirtied;      /* sectors that a write makes dirty and that were not dirty before */
+    uint64_t evicted_line; /* if `evicted`: address of the first byte of the evicted line */
+    bool evicted;          /* whether the access evicted a line */
     uint64_t evicted_dirty; /* if `evicted`: sectors to be written to the next level */
     /* With config.distances: the number of other lines of the set that were accessed since the last
      * access to this line. UINT32_MAX if the line was not in the cache. */
@@ -121,13 +125,22 @@ struct fth_cache_location {
     uint64_t line;      /* line number: address / line_bytes */
     uint32_t set, slot; /* slot is FTH_NO_SLOT if the cache does not hold the line */
 };
-/* Returns the location of the line of an address. */
+/* Returns the location of the line of an address; in the copy of the cache that begins with the set
+ * `first`. */
 static inline struct fth_cache_location fth_cache_locate(const struct fth_cache *cache,
                                                          uint64_t address);
+static inline struct fth_cache_location fth_cache_locate_in(const struct fth_cache *cache,
+                                                            uint32_t first, uint64_t address);
 enum { FTH_LOCATE_MAX = 64 };
 /* Finds the locations of `count` lines, given by their numbers; at most FTH_LOCATE_MAX. */
 void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                           struct fth_cache_location *locations);
+/* Load what an access to the line of an address will need into the host's caches: of the set, and,
+ * some time later, of the slot. `first` is as above. They return the slot that the access will
+ * probably use, or one near it. */
+static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t first,
+                                         uint64_t address);
+static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address);
 /* Updates location->slot. Call this if other accesses occurred since the line was located. */
 static inline void fth_cache_locate_again(const struct fth_cache *cache,
                                           struct fth_cache_location *location);
@@ -304,7 +317,8 @@ struct fth_cache {
     uint64_t seed;
     unsigned line_shift;
     unsigned sector_shift;
-    uint32_t sets;
+    uint32_t copy_sets; /* sets of one copy */
+    uint32_t sets;      /* of all copies */
     uint32_t slots;
     uint32_t min_ways, max_ways;
     uint32_t uniform_ways; /* ways of every set; 0 if they differ */
@@ -325,15 +339,36 @@ struct fth_cache {
     uint32_t *heads; /* [1 << head_bits] first slot of each hash bucket; NULL with narrow sets */
     uint32_t *chain; /* [slots] next slot of the same bucket */
     unsigned head_bits;
+    struct fth_clock *clock; /* state of the policy clock, whose rows replace both; else NULL */
+    /* With narrow sets and `distances`: the sets to which lines were added since the cache was
+     * cleared, some more than once. If it has as many elements as there are sets, it may be
+     * incomplete. */
+    uint32_t *used_sets;
+    uint32_t used_set_count;
 };
+
+/* Allocates an array that begins with a line of the host's caches. It is all zeros. */
+void *fth_cache_array(struct fth_cache *cache, size_t count, size_t size);
 
 static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set)
 {
     return cache->uniform_ways ? set * cache->uniform_ways : cache->first[set];
 }
 
+/* Returns an upper bound: the slot after the last one of the set that is in use. Only for caches
+ * with `used_sets`. */
+static inline uint32_t fth_set_used_end(const struct fth_cache *cache, uint32_t set)
+{
+    /* Slots are used in their order. If as many lines as slots before the first free one are in the
+     * set, none is behind it. */
+    const uint32_t free = cache->first_free[set];
+    return cache->narrow_sets[set].count == free - fth_set_first(cache, set)
+               ? free
+               : fth_set_first(cache, set + 1);
+}
+
 /* A replacement policy. It is notified of every change of a set and chooses the victim. NULL
- * functions are not called; `init` and either `victim` or `make_room` are required. */
+ * functions are not called; `init` and either `victim` or `place` are required. */
 struct fth_policy {
     const char *name;
     /* Allocates policy_state from the arena of the cache. clear and reset are called next. */
@@ -350,9 +385,12 @@ struct fth_policy {
     /* Returns the slot to be replaced in a set without a free slot. The policy updates its state as
      * if the new line were already in this slot; `added` is not called. */
     uint32_t (*victim)(struct fth_cache *cache, uint32_t set);
-    /* Called before each line is placed: frees slots if necessary, so that the set has a free slot
-     * afterwards. A policy with this function needs no `victim`. */
-    void (*make_room)(struct fth_cache *cache, uint32_t set, uint64_t line,
+    /* Changes which slots the sets have, before anything is allocated for the slots. */
+    enum fth_status (*lay_out)(struct fth_cache *cache, const struct fth_cache_config *config,
+                               struct fth_error *error);
+    /* Returns the free slot for a new line, after freeing slots if necessary. A policy with this
+     * function needs no `victim`; `added` is not called. */
+    uint32_t (*place)(struct fth_cache *cache, uint32_t set, uint64_t line,
                       struct fth_cache_result *result);
 };
 
@@ -397,9 +435,94 @@ static inline uint64_t fth_lookup_hash(uint64_t line, unsigned bits)
     return line * 0x9e3779b97f4a7c15u >> (64 - bits);
 }
 
+/* ---- clock.c: inline functions ---- */
+
+/* The tags of a row. */
+struct fth_row {
+    uint32_t valid;      /* tags that are in use, one bit per tag */
+    uint32_t hit;        /* those of them whose lines were hit since they were filled */
+    uint64_t last_use[]; /* [row_ways] value of `now` at the last use of each line */
+};
+
+struct fth_hand_set {
+    uint32_t hand;     /* the row that the hand visits next */
+    uint32_t lines;    /* number of lines in the set */
+    uint32_t capacity; /* maximum number of lines */
+    bool pressed;      /* the last access was a miss for which the hand evicted one line */
+};
+
+/* The state of the policy clock. Rows are counted over all sets. The slots of a row are row x
+ * row_ways and the following ones. */
+struct fth_clock {
+    uint32_t rows, row_ways;   /* per set and per row */
+    unsigned row_bits;         /* log2(rows) */
+    unsigned row_shift;        /* log2(row_ways) */
+    bool shifts;               /* row_ways is a power of two */
+    uint32_t *order;           /* [rows] row of each value of the folded number; see fth_row_of */
+    struct fth_hand_set *sets; /* [sets] */
+    char *memory;              /* [sets * rows] struct fth_row of row_bytes each */
+    size_t row_bytes;
+    uint64_t now; /* number of fills and hits so far */
+    /* Rows to which lines were added since the cache was cleared, some more than once. If it has as
+     * many elements as there are rows, it may be incomplete. */
+    uint32_t *used_rows;
+    uint32_t used_row_count;
+};
+
+/* Returns the number of the line among the lines of its set, for index functions other than XOR. */
+uint64_t fth_clock_number(const struct fth_cache *cache, uint64_t line);
+
+/* Returns the row of a line. Its number in the set is folded: all groups of row_bits bits are
+ * XORed. A table maps the result to a row. Any `rows` consecutive and aligned numbers have
+ * different rows. */
+static inline uint32_t fth_row_of(const struct fth_cache *cache, uint32_t set, uint64_t line)
+{
+    const struct fth_clock *clock = cache->clock;
+    uint64_t number = cache->index.kind == FTH_INDEX_FOLD && cache->index.shift < 64
+                          ? line >> cache->index.shift
+                          : fth_clock_number(cache, line);
+    if (clock->row_bits == 7) { /* the most frequent case: the L1 of the H200 has 128 rows */
+        number ^= number >> 7;
+        number ^= number >> 14;
+        number ^= number >> 28;
+        number ^= number >> 56;
+    } else {
+        for (unsigned step = clock->row_bits; step && step < 64; step *= 2)
+            number ^= number >> step;
+    }
+    return set * clock->rows + clock->order[number & (clock->rows - 1)];
+}
+
+static inline struct fth_row *fth_row_at(const struct fth_clock *clock, uint32_t row)
+{
+    return (struct fth_row *)(void *)(clock->memory + row * clock->row_bytes);
+}
+
+static inline uint32_t fth_row_of_slot(const struct fth_clock *clock, uint32_t slot)
+{
+    return clock->shifts ? slot >> clock->row_shift : slot / clock->row_ways;
+}
+
+/* Marks the line of a slot as used. */
+static inline void fth_clock_use(struct fth_clock *clock, uint32_t set, uint32_t slot)
+{
+    const uint32_t index = fth_row_of_slot(clock, slot), way = slot - index * clock->row_ways;
+    struct fth_row *row = fth_row_at(clock, index);
+    row->hit |= (uint32_t)1 << way;
+    row->last_use[way] = ++clock->now;
+    clock->sets[set].pressed = false;
+}
+
 /* Returns the slot that holds the line, or FTH_NO_SLOT. */
 static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line)
 {
+    if (cache->clock) {
+        const uint32_t ways = cache->clock->row_ways, start = fth_row_of(cache, set, line) * ways;
+        for (uint32_t way = 0; way < ways; way++)
+            if (cache->lines[start + way].number == line)
+                return start + way;
+        return FTH_NO_SLOT;
+    }
     if (cache->heads) {
         uint32_t slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
         while (slot != FTH_NO_SLOT && cache->lines[slot].number != line)
@@ -572,17 +695,70 @@ static inline uint32_t fth_slot_use(struct fth_cache *cache, uint32_t set, uint3
 {
     if (cache->distances)
         return fth_order_touch(cache, set, slot);
-    if (cache->policy->used)
+    if (cache->clock)
+        fth_clock_use(cache->clock, set, slot);
+    else if (cache->policy->used)
         cache->policy->used(cache, set, slot);
     return UINT32_MAX;
+}
+
+static inline struct fth_cache_location fth_cache_locate_in(const struct fth_cache *cache,
+                                                            uint32_t first, uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    const uint32_t set = first + fth_index_set(&cache->index, line);
+    return (struct fth_cache_location){line, set, fth_lookup_find(cache, set, line)};
 }
 
 static inline struct fth_cache_location fth_cache_locate(const struct fth_cache *cache,
                                                          uint64_t address)
 {
+    return fth_cache_locate_in(cache, 0, address);
+}
+
+static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t first,
+                                         uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    const uint32_t set = first + fth_index_set(&cache->index, line);
+    if (cache->clock) {
+        const uint32_t row = fth_row_of(cache, set, line), slot = row * cache->clock->row_ways;
+        __builtin_prefetch(&cache->lines[slot]);
+        __builtin_prefetch(fth_row_at(cache->clock, row));
+        return slot;
+    }
+    if (cache->heads)
+        __builtin_prefetch(&cache->heads[fth_lookup_hash(line, cache->head_bits)]);
+    else
+        __builtin_prefetch(&cache->narrow_sets[set]);
+    return fth_set_first(cache, set);
+}
+
+static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address)
+{
     const uint64_t line = address >> cache->line_shift;
     const uint32_t set = fth_index_set(&cache->index, line);
-    return (struct fth_cache_location){line, set, fth_lookup_find(cache, set, line)};
+    uint32_t slot = fth_set_first(cache, set);
+    if (!cache->narrow_sets)
+        return slot;
+    /* The first way whose tag matches, else a free way or the oldest one. */
+    const struct fth_narrow_set *narrow = &cache->narrow_sets[set];
+    const uint64_t ones = 0x0101010101010101u, key = fth_lookup_hash(line, 8) * ones;
+    const uint64_t low = narrow->tags[0] ^ key, high = narrow->tags[1] ^ key;
+    const uint64_t low_found = (low - ones) & ~low & ones << 7;
+    const uint64_t high_found = (high - ones) & ~high & ones << 7;
+    if (low_found)
+        slot += (uint32_t)__builtin_ctzll(low_found) / 8;
+    else if (high_found)
+        slot += 8 + (uint32_t)__builtin_ctzll(high_found) / 8;
+    else if (narrow->count)
+        slot += narrow->count < cache->min_ways
+                    ? narrow->count
+                    : (uint32_t)(narrow->order >> 4 * (narrow->count - 1) & 15);
+    __builtin_prefetch(&cache->lines[slot]);
+    if (cache->dirty)
+        __builtin_prefetch(&cache->dirty[slot]);
+    return slot;
 }
 
 static inline void fth_cache_locate_again(const struct fth_cache *cache,

@@ -13,10 +13,13 @@
 #include <string.h>
 
 enum {
-    SLAB_BYTES = 1 << 20, /* chosen: much larger than an access, small for the host */
+    /* Chosen: much larger than an access, small for the host; a large page of x86-64. */
+    SLAB_BYTES = 1 << 21,
+    ACCESS_ALIGNMENT = 64, /* that of a line of the host's caches, into which most accesses fit */
     /* Minimum number of accesses per chunk. The trace is sorted in parts of about this size, and
      * each chunk decodes all parts that contain one of its blocks. */
     CHUNK_ACCESSES = 1 << 18,
+    GAPS = 256,                 /* chosen: more pairs of accesses than most kernels have */
     MAX_CHUNK_BLOCKS = 1 << 20, /* limits the memory of a chunk */
     /* Blocks per access from which on blocks without accesses are left out. Chosen: protects
      * against a short trace that declares a grid of 2^32 blocks. */
@@ -26,13 +29,15 @@ enum {
     DEFAULT_GAP = 8
 };
 
+/* Slabs are aligned to SLAB_BYTES, so the slab of an access follows from its address. */
 struct fth_slab {
-    struct fth_slab *next; /* in a list of free slabs */
-    size_t used;           /* bytes */
-    size_t accesses;       /* that have not been dropped */
-    bool closed;           /* nothing more will be added */
-    struct fth_slab **free_list;
-    _Alignas(8) char memory[SLAB_BYTES];
+    struct fth_slab *next;     /* in the list of free slabs */
+    struct fth_slab *next_all; /* in the list of all slabs */
+    size_t used;               /* bytes, with this header */
+    size_t accesses;           /* that have not been dropped */
+    bool closed;               /* nothing more will be added */
+    struct fth_slab_pool *pool;
+    _Alignas(ACCESS_ALIGNMENT) char memory[];
 };
 
 struct chunk {
@@ -44,6 +49,15 @@ struct chunk {
     struct fth_warp_stream *streams; /* [count][warps_per_block] */
 };
 
+/* What a warp does between two accesses, by their instructions. */
+struct gap {
+    uint32_t last, instruction;
+    uint32_t gap, latency; /* as in struct fth_timed_access, as are the following ones */
+    uint16_t shared;
+    bool barrier;
+    bool known;
+};
+
 struct fth_streams {
     const struct fth_trace *trace;
     size_t launch;
@@ -51,8 +65,10 @@ struct fth_streams {
     struct fth_setting setting;
     uint64_t chunk_blocks;
     struct chunk *chunks; /* open ones, newest first */
-    struct fth_slab *current, *free_slabs;
+    struct fth_slab_pool *pool;
+    struct fth_slab *current;
     struct fth_line_requests requests; /* of one access */
+    struct gap gaps[GAPS];             /* those that were needed last, by a hash */
     uint64_t *warps;                   /* [instructions][3] */
     uint64_t loaded;
     bool sparse;
@@ -64,48 +80,68 @@ struct fth_streams {
 
 static void free_slab(struct fth_slab *slab)
 {
-    slab->next = *slab->free_list;
-    *slab->free_list = slab;
+    slab->next = slab->pool->free;
+    slab->pool->free = slab;
+}
+
+void fth_slab_pool_fini(struct fth_slab_pool *pool)
+{
+    while (pool->all) {
+        struct fth_slab *slab = pool->all;
+        pool->all = slab->next_all;
+        free(slab);
+    }
+    pool->free = NULL;
+}
+
+/* Returns a slab without accesses, or NULL. */
+static struct fth_slab *take_slab(struct fth_streams *streams)
+{
+    struct fth_slab_pool *pool = streams->pool;
+    struct fth_slab *slab = pool->free;
+    if (slab) {
+        pool->free = slab->next;
+    } else {
+        slab = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
+        if (!slab)
+            return NULL;
+        fth_memory_use_large_pages(slab, SLAB_BYTES);
+        slab->pool = pool;
+        slab->next_all = pool->all;
+        pool->all = slab;
+    }
+    slab->used = sizeof *slab;
+    slab->accesses = 0;
+    slab->closed = false;
+    return slab;
 }
 
 /* Returns memory for an access, or NULL. */
 static struct fth_timed_access *allocate(struct fth_streams *streams, size_t bytes)
 {
     struct fth_slab *slab = streams->current;
-    bytes = (bytes + 7) / 8 * 8;
+    bytes = (bytes + ACCESS_ALIGNMENT - 1) / ACCESS_ALIGNMENT * ACCESS_ALIGNMENT;
     if (!slab || slab->used + bytes > SLAB_BYTES) {
         if (slab) {
             slab->closed = true;
             if (slab->accesses == 0)
                 free_slab(slab);
         }
-        slab = streams->free_slabs;
-        if (slab)
-            streams->free_slabs = slab->next;
-        else
-            slab = malloc(sizeof *slab);
-        streams->current = slab;
+        streams->current = slab = take_slab(streams);
         if (!slab)
             return NULL;
-        slab->used = slab->accesses = 0;
-        slab->closed = false;
-        slab->free_list = &streams->free_slabs;
     }
     struct fth_timed_access *access =
-        (struct fth_timed_access *)(void *)(slab->memory + slab->used);
+        (struct fth_timed_access *)(void *)((char *)slab + slab->used);
     slab->used += bytes;
     slab->accesses++;
-    access->slab = slab;
     return access;
 }
 
-void fth_streams_drop(struct fth_warp_stream *stream)
+void fth_streams_drop(const struct fth_timed_access *access)
 {
-    struct fth_timed_access *access = stream->first;
-    struct fth_slab *slab = access->slab;
-    stream->first = access->next;
-    if (!stream->first)
-        stream->last = NULL;
+    struct fth_slab *slab =
+        (struct fth_slab *)(void *)((char *)access - (uintptr_t)access % SLAB_BYTES);
     if (--slab->accesses == 0 && slab->closed)
         free_slab(slab);
 }
@@ -148,26 +184,36 @@ const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *acce
     return (const struct fth_cache_run *)(const void *)(access->lines + access->line_count);
 }
 
-/* Sets what the warp does between its last access, of instruction `last`, and this one. */
-static void set_gap(const struct fth_streams *streams, uint32_t last,
-                    struct fth_timed_access *access)
+/* Computes what a warp does between its last access, of instruction `last`, and the next one. */
+static struct gap find_gap(const struct fth_streams *streams, uint32_t last, uint32_t instruction)
 {
     const struct fth_pace_step *step =
-        streams->pace ? fth_pace_find(streams->pace, last, access->instruction) : NULL;
-    access->gap = DEFAULT_GAP;
-    access->latency = 0;
-    access->shared = 0;
-    access->barrier = false;
+        streams->pace ? fth_pace_find(streams->pace, last, instruction) : NULL;
+    struct gap result = {
+        .known = true, .last = last, .instruction = instruction, .gap = DEFAULT_GAP};
     if (!step || !step->count)
-        return;
+        return result;
     const uint64_t gap = (step->instructions + step->count / 2) / step->count;
     const uint64_t shared = (step->shared + step->count / 2) / step->count;
     const uint64_t latency = (step->latency_cycles + step->count / 2) / step->count;
-    access->latency = latency < UINT32_MAX ? (uint32_t)latency : UINT32_MAX;
-    access->gap = gap < 1 ? 1 : gap < UINT32_MAX / 2 ? (uint32_t)gap : UINT32_MAX / 2;
-    access->shared = shared < UINT16_MAX ? (uint16_t)shared : UINT16_MAX;
+    result.latency = latency < UINT32_MAX ? (uint32_t)latency : UINT32_MAX;
+    result.gap = gap < 1 ? 1 : gap < UINT32_MAX / 2 ? (uint32_t)gap : UINT32_MAX / 2;
+    result.shared = shared < UINT16_MAX ? (uint16_t)shared : UINT16_MAX;
     /* A pair of instructions is separated by the same number of barriers each time, or almost. */
-    access->barrier = step->barriers >= step->count - step->count / 2;
+    result.barrier = step->barriers >= step->count - step->count / 2;
+    return result;
+}
+
+/* Sets what the warp does between its last access, of instruction `last`, and this one. */
+static void set_gap(struct fth_streams *streams, uint32_t last, struct fth_timed_access *access)
+{
+    struct gap *gap = &streams->gaps[(last * 31 + access->instruction) % GAPS];
+    if (!gap->known || gap->last != last || gap->instruction != access->instruction)
+        *gap = find_gap(streams, last, access->instruction);
+    access->gap = gap->gap;
+    access->latency = gap->latency;
+    access->shared = gap->shared;
+    access->barrier = gap->barrier;
 }
 
 static enum fth_status add_access(struct fth_streams *streams, struct chunk *chunk,
@@ -190,6 +236,7 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
                         from->warp];
     access->next = NULL;
     access->instruction = from->instruction;
+    access->kind = (uint8_t)instruction->kind;
     copy_lines(streams, access);
     set_gap(streams, stream->instruction, access);
     stream->instruction = from->instruction;
@@ -298,9 +345,10 @@ void fth_streams_close_block(struct fth_streams *streams, uint64_t block)
 }
 
 enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
-                                 const struct fth_warp_stream *stream, struct fth_error *error)
+                                 struct fth_warp_stream *stream, struct fth_error *error)
 {
     struct chunk *chunk = find_chunk(streams, block);
+    stream->first = stream->last = NULL;
     while (!stream->first && chunk->cursor)
         FTH_TRY(read_more(streams, chunk, error));
     return FTH_OK;
@@ -381,7 +429,8 @@ static enum fth_status init(struct fth_streams *streams, uint64_t resident_block
 
 enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
                                    const struct fth_setting *setting, uint64_t resident_blocks,
-                                   struct fth_streams **out, struct fth_error *error)
+                                   struct fth_slab_pool *pool, struct fth_streams **out,
+                                   struct fth_error *error)
 {
     struct fth_streams *streams = calloc(1, sizeof *streams);
     *out = NULL;
@@ -389,6 +438,7 @@ enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
         return fth_no_memory(error, "model caches", NULL);
     streams->trace = trace;
     streams->launch = launch;
+    streams->pool = pool;
     streams->pace = fth_trace_pace(trace, launch);
     streams->setting = *setting;
     const enum fth_status status = init(streams, resident_blocks, error);
@@ -399,33 +449,19 @@ enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
     return status;
 }
 
-/* Slabs that are neither current nor free belong to accesses that were never dropped: after a
- * failure. They are found through these accesses. */
-static void free_pending(struct fth_streams *streams)
-{
-    for (struct chunk *chunk = streams->chunks; chunk; chunk = chunk->next)
-        for (uint64_t i = 0; chunk->streams && i < chunk->count * streams->setting.warps_per_block;
-             i++)
-            while (chunk->streams[i].first)
-                fth_streams_drop(&chunk->streams[i]);
-}
-
 void fth_streams_destroy(struct fth_streams *streams)
 {
     if (!streams)
         return;
-    free_pending(streams);
     while (streams->chunks) {
         struct chunk *chunk = streams->chunks;
         streams->chunks = chunk->next;
         free_chunk(chunk);
     }
-    while (streams->free_slabs) {
-        struct fth_slab *slab = streams->free_slabs;
-        streams->free_slabs = slab->next;
-        free(slab);
-    }
-    free(streams->current);
+    /* After a failure, accesses have not been dropped. */
+    streams->pool->free = NULL;
+    for (struct fth_slab *slab = streams->pool->all; slab; slab = slab->next_all)
+        free_slab(slab);
     fth_line_requests_fini(&streams->requests);
     free(streams->used_blocks);
     free(streams->warps);

@@ -23,13 +23,24 @@ struct load {
     uint64_t ready;
 };
 
+enum { HOST_LINE_BYTES = 64 }; /* on x86-64 and most AArch64 */
+
+/* The first loads are in the same line of the host's caches as the other members. */
 struct warp {
-    struct fth_warp_stream *stream;
-    uint32_t issued; /* instructions so far; can wrap around */
+    _Alignas(HOST_LINE_BYTES) struct fth_warp_stream *stream;
+    const struct fth_timed_access *access; /* the next one; NULL: the warp has ended */
+    uint32_t slot, sm;
+    uint32_t issued;    /* instructions so far; can wrap around */
+    uint32_t scheduler; /* index into scheduler_free_at */
     uint8_t load_count;
     bool at_barrier;
     struct load loads[MAX_LOADS];
 };
+
+/* Data of the next events is loaded into the host's caches in steps, because where it is depends on
+ * other data: after each event, step i handles the event that is PREPARE_DISTANCE x i behind the
+ * one that step 0 handles. */
+enum { PREPARE_STEPS = 5, PREPARE_DISTANCE = 4, PREPARE_EVENTS = PREPARE_STEPS * PREPARE_DISTANCE };
 
 struct block {
     uint64_t index; /* in the grid */
@@ -49,13 +60,26 @@ struct facts {
 struct fth_warps {
     struct fth_warps_context context;
     uint32_t warps_per_block;
+    uint32_t warp_count;         /* of all slots */
     uint32_t schedulers;         /* per SM */
     uint64_t *scheduler_free_at; /* [sms][schedulers] */
     struct block *blocks;        /* [slots] */
     struct warp *warps;          /* [slots][warps_per_block] */
+    struct fth_arena memory;     /* of `warps` */
     struct facts *facts;         /* [instructions] */
     uint64_t end;
+    uint32_t soon[PREPARE_EVENTS]; /* ring of the last events of warps that were prepared */
+    uint32_t prepared;             /* events so far; wraps around */
 };
+
+/* Allocates the warps, aligned to lines of the host's caches. */
+static struct warp *allocate_warps(struct fth_warps *warps)
+{
+    char *memory =
+        fth_arena_array(&warps->memory, (size_t)warps->warp_count + 1, sizeof *warps->warps);
+    const size_t rest = (uintptr_t)memory % HOST_LINE_BYTES;
+    return memory ? (struct warp *)(void *)(memory + (rest ? HOST_LINE_BYTES - rest : 0)) : NULL;
+}
 
 enum fth_status fth_warps_create(const struct fth_warps_context *context, struct fth_warps **out,
                                  struct fth_error *error)
@@ -69,11 +93,12 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
         return fth_no_memory(error, "model caches", NULL);
     warps->context = *context;
     warps->warps_per_block = (uint32_t)setting->warps_per_block;
+    warps->warp_count = slots * warps->warps_per_block;
     warps->schedulers = (uint32_t)setting->schedulers;
     warps->scheduler_free_at =
         calloc((size_t)(setting->sms * setting->schedulers), sizeof *warps->scheduler_free_at);
     warps->blocks = calloc(slots, sizeof *warps->blocks);
-    warps->warps = calloc((size_t)slots * warps->warps_per_block, sizeof *warps->warps);
+    warps->warps = allocate_warps(warps);
     warps->facts = calloc(instructions + 1, sizeof *warps->facts);
     if (!warps->scheduler_free_at || !warps->blocks || !warps->warps || !warps->facts) {
         fth_warps_destroy(warps);
@@ -96,14 +121,14 @@ void fth_warps_destroy(struct fth_warps *warps)
         return;
     free(warps->scheduler_free_at);
     free(warps->blocks);
-    free(warps->warps);
+    fth_arena_fini(&warps->memory);
     free(warps->facts);
     free(warps);
 }
 
 uint32_t fth_warps_first_slot_event(const struct fth_warps *warps)
 {
-    return fth_dispatch_slots(warps->context.dispatch) * warps->warps_per_block;
+    return warps->warp_count;
 }
 
 uint64_t fth_warps_end(const struct fth_warps *warps)
@@ -189,13 +214,16 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
                                 struct fth_error *error)
 {
     const struct fth_warps_context *context = &warps->context;
-    const uint32_t slot = event / warps->warps_per_block;
-    struct block *block = &warps->blocks[slot];
     struct warp *warp = &warps->warps[event];
+    struct block *block = &warps->blocks[warp->slot];
     const struct fth_timed_access *access = NULL;
-    FTH_TRY(fth_streams_peek(context->streams, block->index, warp->stream, &access, error));
+    const struct fth_timed_access *last = warp->access;
+    FTH_TRY(fth_streams_next(context->streams, block->index, warp->stream, last, &access, error));
+    warp->access = access;
+    if (last)
+        fth_streams_drop(last);
     if (!access) {
-        end_warp(warps, slot, warp, now);
+        end_warp(warps, warp->slot, warp, now);
         return FTH_OK;
     }
     const uint64_t issue = context->timing->issue;
@@ -204,9 +232,7 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     const uint64_t latency = access->latency * (uint64_t)FTH_TICKS_PER_CYCLE;
     const uint64_t running = now + (issuing > latency ? issuing : latency);
     uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
-    uint64_t *free_at =
-        &warps->scheduler_free_at[block->sm * warps->schedulers +
-                                  event % warps->warps_per_block % warps->schedulers];
+    uint64_t *free_at = &warps->scheduler_free_at[warp->scheduler];
     *free_at = (*free_at > now ? *free_at : now) + (uint64_t)access->gap * FTH_TICKS_PER_CYCLE;
     const uint64_t lead = at == running ? MAX_LEAD_CYCLES * (uint64_t)FTH_TICKS_PER_CYCLE : 0;
     at = *free_at > at + lead ? *free_at - lead : at;
@@ -217,7 +243,7 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     warp->at_barrier = true;
     block->waiting++;
     block->barrier_ready = at > block->barrier_ready ? at : block->barrier_ready;
-    check_barrier(warps, slot);
+    check_barrier(warps, warp->slot);
     return FTH_OK;
 }
 
@@ -229,7 +255,11 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
     warps->blocks[slot] =
         (struct block){.index = block, .sm = sm, .running = warps->warps_per_block, .end = now};
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
-        warps->warps[slot * warps->warps_per_block + i] = (struct warp){.stream = &streams[i]};
+        warps->warps[slot * warps->warps_per_block + i] =
+            (struct warp){.stream = &streams[i],
+                          .slot = slot,
+                          .sm = sm,
+                          .scheduler = sm * warps->schedulers + i % warps->schedulers};
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
         FTH_TRY(schedule(warps, slot * warps->warps_per_block + i,
                          now + i * warps->context.timing->warp_gap, error));
@@ -239,19 +269,47 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
 enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
                               struct fth_error *error)
 {
-    const struct block *block = &warps->blocks[event / warps->warps_per_block];
     struct warp *warp = &warps->warps[event];
-    const struct fth_timed_access *access = warp->stream->first;
+    const struct fth_timed_access *access = warp->access;
     const struct facts *facts = &warps->facts[access->instruction];
     uint64_t accepted, done;
     if (access->shared)
-        fth_timed_l1s_add_shared(warps->context.l1s, block->sm, access->shared, now);
-    if (!fth_timed_l1s_access(warps->context.l1s, block->sm, access, facts->kind, now, &accepted,
+        fth_timed_l1s_add_shared(warps->context.l1s, warp->sm, access->shared, now);
+    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &accepted,
                               &done))
         return fth_no_memory(error, "model caches", NULL);
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
         add_load(warp, warp->issued + facts->wait, done);
     warps->end = done > warps->end ? done : warps->end;
-    fth_streams_drop(warp->stream);
     return schedule(warps, event, accepted, error);
+}
+
+/* Returns the warp that a step of fth_warps_prepare() handles. */
+static const struct warp *soon(const struct fth_warps *warps, uint32_t step)
+{
+    const uint32_t number = warps->prepared - step * PREPARE_DISTANCE;
+    return &warps->warps[warps->soon[number % PREPARE_EVENTS]];
+}
+
+void fth_warps_prepare(struct fth_warps *warps, uint32_t event)
+{
+    if (event >= fth_warps_first_slot_event(warps))
+        return;
+    warps->soon[++warps->prepared % PREPARE_EVENTS] = event;
+    const struct warp *warp = soon(warps, 0);
+    fth_prefetch(warp);
+    fth_prefetch((const char *)warp + 64);
+    warp = soon(warps, 1);
+    if (warp->access) {
+        fth_prefetch(warp->access);
+    }
+    warp = soon(warps, 2);
+    if (warp->access) {
+        fth_prefetch(warp->access->next);
+    }
+    for (uint32_t step = 0; step < PREPARE_STEPS - 2; step++) {
+        warp = soon(warps, 2 + step);
+        if (warp->access)
+            fth_timed_l1s_prepare(warps->context.l1s, warp->sm, warp->access, step);
+    }
 }
