@@ -5,8 +5,8 @@
  * access numbers. It is read on demand: only until the warp that needs its next access has one.
  * Warps progress at similar speeds, so few accesses are in memory, even if blocks are long.
  *
- * The accesses are coalesced when they are read, and stored in *slabs*. A slab is reused after all
- * of its accesses have been dropped. */
+ * The accesses are coalesced (patterns.c) when they are read, and stored in *slabs*. A slab is
+ * reused after all of its accesses have been dropped. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -67,9 +67,8 @@ struct fth_streams {
     struct chunk *chunks; /* open ones, newest first */
     struct fth_slab_pool *pool;
     struct fth_slab *current;
-    struct fth_line_requests requests; /* of one access */
-    struct gap gaps[GAPS];             /* those that were needed last, by a hash */
-    uint64_t *warps;                   /* [instructions][3] */
+    struct gap gaps[GAPS]; /* those that were needed last, by a hash */
+    uint64_t *warps;       /* [instructions][3] */
     uint64_t loaded;
     bool sparse;
     uint64_t *used_blocks; /* in a sparse launch: blocks with accesses, ascending */
@@ -92,6 +91,8 @@ void fth_slab_pool_fini(struct fth_slab_pool *pool)
         free(slab);
     }
     pool->free = NULL;
+    fth_patterns_destroy(pool->patterns);
+    pool->patterns = NULL;
 }
 
 /* Returns a slab without accesses, or NULL. */
@@ -148,37 +149,6 @@ void fth_streams_drop(const struct fth_timed_access *access)
 
 /* ---- reading ---- */
 
-/* Whether the request covers all bytes of its sectors. */
-static bool is_whole(const struct fth_shape *shape, const struct fth_line_request *request,
-                     const struct fth_cache_run *runs)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < request->run_count; i++)
-        bytes += runs[request->run + i].bytes;
-    return bytes == (uint64_t)__builtin_popcountll(request->sectors) << shape->sector_shift;
-}
-
-/* Copies the requests of an access, with the runs of those that do not cover their sectors. */
-static void copy_lines(const struct fth_streams *streams, struct fth_timed_access *access)
-{
-    const struct fth_line_requests *requests = &streams->requests;
-    struct fth_cache_run *runs = (struct fth_cache_run *)(void *)(access->lines + requests->count);
-    uint32_t run_count = 0;
-    for (size_t i = 0; i < requests->count; i++) {
-        const struct fth_line_request *request = &requests->items[i];
-        const bool whole = is_whole(&streams->setting.l1, request, requests->runs);
-        access->lines[i] =
-            (struct fth_timed_line){.line = request->line,
-                                    .sectors = (uint32_t)request->sectors,
-                                    .run = run_count,
-                                    .run_count = (uint16_t)(whole ? 0 : request->run_count),
-                                    .flags = request->flags};
-        for (uint32_t k = 0; k < access->lines[i].run_count; k++)
-            runs[run_count++] = requests->runs[request->run + k];
-    }
-    access->line_count = (uint16_t)requests->count;
-}
-
 const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *access)
 {
     return (const struct fth_cache_run *)(const void *)(access->lines + access->line_count);
@@ -222,22 +192,19 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
     FTH_TRY(fth_check_access(from, &streams->setting, error));
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(streams->trace, from->instruction);
-    struct fth_line_requests *requests = &streams->requests;
-    fth_line_requests_clear(requests);
-    fth_coalesce(requests, &streams->setting.l1, from, instruction);
-    struct fth_timed_access *access = NULL;
-    if (!requests->failed)
-        access = allocate(streams, sizeof *access + requests->count * sizeof *access->lines +
-                                       requests->run_count * sizeof *requests->runs);
+    size_t bytes = 0;
+    uint64_t shift = 0;
+    const struct fth_timed_access *pattern =
+        fth_patterns_find(streams->pool->patterns, from, instruction, &bytes, &shift);
+    struct fth_timed_access *access = pattern ? allocate(streams, bytes) : NULL;
     if (!access)
         return fth_no_memory(error, "model caches", NULL);
+    memcpy(access, pattern, bytes);
+    for (uint32_t i = 0; i < access->line_count; i++)
+        access->lines[i].line += shift;
     struct fth_warp_stream *stream =
         &chunk->streams[(from->block - chunk->first) * streams->setting.warps_per_block +
                         from->warp];
-    access->next = NULL;
-    access->instruction = from->instruction;
-    access->kind = (uint8_t)instruction->kind;
-    copy_lines(streams, access);
     set_gap(streams, stream->instruction, access);
     stream->instruction = from->instruction;
     if (stream->last)
@@ -421,7 +388,9 @@ static enum fth_status init(struct fth_streams *streams, uint64_t resident_block
         streams->chunk_blocks = MAX_CHUNK_BLOCKS;
     streams->warps =
         calloc(3 * (fth_trace_instruction_count(streams->trace) + 1), sizeof *streams->warps);
-    if (!streams->warps)
+    if (!streams->pool->patterns)
+        streams->pool->patterns = fth_patterns_create(&streams->setting.l1);
+    if (!streams->warps || !streams->pool->patterns)
         return fth_no_memory(error, "model caches", NULL);
     streams->sparse = blocks > resident_blocks && blocks / SPARSE_BLOCKS_PER_ACCESS > accesses;
     return streams->sparse ? find_used_blocks(streams, error) : FTH_OK;
@@ -462,7 +431,6 @@ void fth_streams_destroy(struct fth_streams *streams)
     streams->pool->free = NULL;
     for (struct fth_slab *slab = streams->pool->all; slab; slab = slab->next_all)
         free_slab(slab);
-    fth_line_requests_fini(&streams->requests);
     free(streams->used_blocks);
     free(streams->warps);
     free(streams);

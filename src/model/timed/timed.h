@@ -4,6 +4,7 @@
  *
  *   timing.c        costs in ticks, from the parameters
  *   streams.c       reads the trace: the accesses of each warp of the resident blocks
+ *   patterns.c      coalesces them
  *   event_queue.c   what happens next
  *   dispatch.c      which block starts where and when
  *   warps.c         when a warp issues its next access
@@ -96,11 +97,30 @@ struct fth_warp_stream {
     uint32_t instruction;           /* of the last access that was loaded; FTH_PACE_START: none */
 };
 
+/* ---- patterns.c ---- */
+
+/* Coalesces accesses, and remembers the results. */
+struct fth_patterns;
+
+/* Returns NULL without memory. */
+struct fth_patterns *fth_patterns_create(const struct fth_shape *shape);
+void fth_patterns_destroy(struct fth_patterns *patterns);
+/* Coalesces an access with at least one thread. Returns an access of *bytes bytes, valid until the
+ * next call, whose lines are those of the access minus *shift; gap, latency, shared and barrier are
+ * 0. NULL: no memory. */
+const struct fth_timed_access *fth_patterns_find(struct fth_patterns *patterns,
+                                                 const struct fth_compact_access *access,
+                                                 const struct fth_trace_instruction *instruction,
+                                                 size_t *bytes, uint64_t *shift);
+
+/* ---- streams.c ---- */
+
 struct fth_streams;
 
-/* Memory for accesses, which one launch after the other uses. */
+/* Memory for accesses and their patterns. The launches of a trace use it one after the other. */
 struct fth_slab_pool {
-    struct fth_slab *all, *free; /* lists of slabs */
+    struct fth_slab *all, *free;   /* lists of slabs */
+    struct fth_patterns *patterns; /* NULL: none yet */
 };
 void fth_slab_pool_fini(struct fth_slab_pool *pool);
 
@@ -273,10 +293,12 @@ void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request 
                         uint32_t counted, uint64_t now);
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                              uint64_t now);
-/* Loads what a request will need into the host's caches: of the sets of its line (step 0), and of
- * the line (1). Changes nothing else. */
+/* Load what a request will need into the host's caches: of the sets of its line, and, some time
+ * later, of the line. They change nothing else. */
 void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
-                          const struct fth_timed_line *line, uint32_t step);
+                          const struct fth_timed_line *line);
+void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
+                               const struct fth_timed_line *line);
 /* [instructions + 1]; the last one has the write-backs. */
 const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2);
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);
@@ -302,10 +324,15 @@ FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
                           uint64_t now, uint64_t *accepted, uint64_t *done);
-/* Loads what an access of an SM will need into the host's caches, in steps: of its L1 (step 0), of
- * the sets of the L2 (1), and of the lines of the L2 (2). Changes nothing else. */
+/* Load what an access of an SM will need into the host's caches, in steps: of its L1, of the sets
+ * of the L2, and of the lines of the L2. The second step returns which of its first lines will go
+ * to the L2, one bit per line; the third step needs them. They change nothing else. */
 void fth_timed_l1s_prepare(const struct fth_timed_l1s *l1s, uint32_t sm,
-                           const struct fth_timed_access *access, uint32_t step);
+                           const struct fth_timed_access *access);
+uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                    const struct fth_timed_access *access);
+void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                 const struct fth_timed_access *access, uint32_t lines);
 /* Occupies the L1 with requests to shared memory, each as long as a line. */
 void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t requests,
                               uint64_t now);

@@ -23,10 +23,10 @@ enum { READ_SLOTS = 64 };
  * than GPUs have, and less than a cache can have. */
 #define MAX_SHARED_LINES ((uint64_t)1 << 22)
 
-/* The steps of fth_timed_l1s_prepare(), and the number of lines between a step and the next one in
- * an access with many lines. Chosen: processing so many lines takes longer than the latency of the
+/* The number of lines between a step of the preparation and the next one in an access with many
+ * lines. Chosen: processing so many lines takes longer than the latency of the
  * host's memory. */
-enum { PREPARE_STEPS = 3, PREPARED_LINES = 4 };
+enum { PREPARED_LINES = 4 };
 
 /* The last read of a line that missed. */
 struct recent_read {
@@ -353,44 +353,70 @@ static bool goes_to_l2(const struct l1 *l1, const struct fth_timed_access *acces
     return fth_cache_missing(cache, &location, line->sectors, NULL, 0) != 0;
 }
 
-/* A step of the preparation of line `i` of an access. */
-static inline void prepare_line(const struct fth_timed_l1s *l1s, uint32_t sm,
-                                const struct fth_timed_access *access, uint32_t i, uint32_t step)
+static inline void prepare_l1(const struct l1 *l1, const struct fth_timed_line *line)
 {
-    const struct l1 *l1 = &l1s->l1s[sm];
-    if (i >= access->line_count)
-        return;
-    const struct fth_timed_line *line = &access->lines[i];
-    if (step == 0)
-        fth_prefetch(
-            &l1->cache->flight[fth_cache_prepare(l1->cache->cache, l1->first_set, line->line)]);
-    else if (goes_to_l2(l1, access, line))
-        fth_timed_l2_prepare(l1s->l2, sm, line, step - 1);
+    fth_prefetch(
+        &l1->cache->flight[fth_cache_prepare(l1->cache->cache, l1->first_set, line->line)]);
 }
 
 FTH_CLONES
-static void prepare_lines(const struct fth_timed_l1s *l1s, uint32_t sm,
-                          const struct fth_timed_access *access, uint32_t step)
+static void prepare_lines(const struct l1 *l1, const struct fth_timed_access *access)
 {
-    const uint32_t count = PREPARED_LINES * (PREPARE_STEPS - step);
-    if (!l1s->l1s[sm].used)
-        return;
-    for (uint32_t i = 0; i < access->line_count && i < count; i++)
-        prepare_line(l1s, sm, access, i, step);
+    for (uint32_t i = 0; i < access->line_count && i < 3 * PREPARED_LINES; i++)
+        prepare_l1(l1, &access->lines[i]);
 }
 
 void fth_timed_l1s_prepare(const struct fth_timed_l1s *l1s, uint32_t sm,
-                           const struct fth_timed_access *access, uint32_t step)
+                           const struct fth_timed_access *access)
 {
-    prepare_lines(l1s, sm, access, step);
+    if (l1s->l1s[sm].used)
+        prepare_lines(&l1s->l1s[sm], access);
 }
 
-/* Continues the preparation of an access with many lines while line `i` is processed. */
-static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
-                                   const struct fth_timed_access *access, uint32_t i)
+FTH_CLONES
+static uint32_t prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
+                             const struct fth_timed_access *access)
 {
-    for (uint32_t step = 0; step < PREPARE_STEPS; step++)
-        prepare_line(l1s, sm, access, i + PREPARED_LINES * (PREPARE_STEPS - step), step);
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < access->line_count && i < 2 * PREPARED_LINES; i++)
+        if (goes_to_l2(&l1s->l1s[sm], access, &access->lines[i])) {
+            fth_timed_l2_prepare(l1s->l2, sm, &access->lines[i]);
+            mask |= (uint32_t)1 << i;
+        }
+    return mask;
+}
+
+uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                    const struct fth_timed_access *access)
+{
+    return l1s->l1s[sm].used ? prepare_sets(l1s, sm, access) : 0;
+}
+
+void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                 const struct fth_timed_access *access, uint32_t lines)
+{
+    for (uint32_t i = 0; i < access->line_count && i < PREPARED_LINES; i++)
+        if (lines >> i & 1)
+            fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[i]);
+}
+
+/* Continues the preparation of an access with many lines while line `i` is processed. Bit k of
+ * *lines is set if line i + k was found to go to the L2. */
+static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                   const struct fth_timed_access *access, uint32_t i,
+                                   uint32_t *lines)
+{
+    const struct l1 *l1 = &l1s->l1s[sm];
+    const uint32_t near = i + PREPARED_LINES, far = near + PREPARED_LINES;
+    if (far + PREPARED_LINES < access->line_count)
+        prepare_l1(l1, &access->lines[far + PREPARED_LINES]);
+    *lines >>= 1;
+    if (far < access->line_count && goes_to_l2(l1, access, &access->lines[far])) {
+        fth_timed_l2_prepare(l1s->l2, sm, &access->lines[far]);
+        *lines |= (uint32_t)1 << (2 * PREPARED_LINES);
+    }
+    if (near < access->line_count && *lines >> PREPARED_LINES & 1)
+        fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[near]);
 }
 
 /* ---- accesses ---- */
@@ -406,13 +432,14 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     const struct fth_cache_run *runs = fth_streams_runs(access);
     uint64_t at = now > l1->free_at ? now : l1->free_at;
     *accepted = *done = at;
+    uint32_t lines = 0;
     for (uint32_t i = 0; i < access->line_count; i++, at += l1s->timing.l1_line) {
         const struct fth_timed_request request = {.sm = sm,
                                                   .instruction = access->instruction,
                                                   .line = &access->lines[i],
                                                   .runs = runs + access->lines[i].run};
         if (access->line_count > PREPARED_LINES)
-            prepare_further(l1s, sm, access, i);
+            prepare_further(l1s, sm, access, i, &lines);
         const uint64_t ready = run_request(l1s, &request, kind, at);
         *done = ready > *done ? ready : *done;
     }

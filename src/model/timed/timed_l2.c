@@ -363,8 +363,9 @@ static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm
     return &l2->reads[(size_t)l2->group_of_sm[sm % l2->group_sms] * JOIN_SLOTS + hash % JOIN_SLOTS];
 }
 
-uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                           uint32_t sectors, uint64_t now, uint32_t *fetched)
+FTH_CLONES
+static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                         uint32_t sectors, uint64_t now, uint32_t *fetched)
 {
     const struct fth_timing *timing = &l2->timing;
     const uint64_t line = request->line->line, side = l2->side_of_sm[request->sm];
@@ -393,6 +394,12 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
         l2->latest_read = read->until > l2->latest_read ? read->until : l2->latest_read;
     }
     return back + timing->to_join;
+}
+
+uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                           uint32_t sectors, uint64_t now, uint32_t *fetched)
+{
+    return run_read(l2, request, sectors, now, fetched);
 }
 
 /* Invalidates the written bytes in all sides but two. */
@@ -495,8 +502,9 @@ static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
     return distance;
 }
 
-void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                        uint32_t counted, uint64_t now)
+FTH_CLONES
+static void run_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                      uint32_t counted, uint64_t now)
 {
     const struct fth_timing *timing = &l2->timing;
     const uint64_t home = home_of(l2, request->line->line);
@@ -511,6 +519,12 @@ void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request 
         /* The L2 of an H200 counts every written sector as a hit. */
         count(l2, request, FTH_TRACE_WRITE, counted, &found);
     }
+}
+
+void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                        uint32_t counted, uint64_t now)
+{
+    run_write(l2, request, counted, now);
 }
 
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
@@ -529,16 +543,19 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
 }
 
 void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
-                          const struct fth_timed_line *line, uint32_t step)
+                          const struct fth_timed_line *line)
 {
     const uint64_t home = home_of(l2, line->line), near = l2->side_of_sm[sm];
-    if (step == 0) {
-        fth_cache_prepare(l2->sides[near].cache.cache, 0, line->line);
-        if (home != near)
-            fth_cache_prepare(l2->sides[home].cache.cache, 0, line->line);
-        fth_prefetch(find_read(l2, sm, line->line, line->sectors));
-        return;
-    }
+    fth_cache_prepare(l2->sides[near].cache.cache, 0, line->line);
+    if (home != near)
+        fth_cache_prepare(l2->sides[home].cache.cache, 0, line->line);
+    fth_prefetch(find_read(l2, sm, line->line, line->sectors));
+}
+
+void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
+                               const struct fth_timed_line *line)
+{
+    const uint64_t home = home_of(l2, line->line), near = l2->side_of_sm[sm];
     const struct fth_timed_cache *cache = &l2->sides[near].cache;
     fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line)]);
     if (home == near)

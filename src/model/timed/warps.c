@@ -40,7 +40,13 @@ struct warp {
 /* Data of the next events is loaded into the host's caches in steps, because where it is depends on
  * other data: after each event, step i handles the event that is PREPARE_DISTANCE x i behind the
  * one that step 0 handles. */
-enum { PREPARE_STEPS = 5, PREPARE_DISTANCE = 4, PREPARE_EVENTS = PREPARE_STEPS * PREPARE_DISTANCE };
+enum { PREPARE_DISTANCE = 4, PREPARE_EVENTS = 32 };
+
+/* An event that is being prepared. */
+struct soon {
+    uint32_t event;
+    uint32_t lines; /* of its access that go to the L2, one bit per line */
+};
 
 struct block {
     uint64_t index; /* in the grid */
@@ -68,8 +74,8 @@ struct fth_warps {
     struct fth_arena memory;     /* of `warps` */
     struct facts *facts;         /* [instructions] */
     uint64_t end;
-    uint32_t soon[PREPARE_EVENTS]; /* ring of the last events of warps that were prepared */
-    uint32_t prepared;             /* events so far; wraps around */
+    struct soon soon[PREPARE_EVENTS]; /* ring of the last events of warps that were prepared */
+    uint32_t prepared;                /* events so far; wraps around */
 };
 
 /* Allocates the warps, aligned to lines of the host's caches. */
@@ -284,32 +290,31 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     return schedule(warps, event, accepted, error);
 }
 
-/* Returns the warp that a step of fth_warps_prepare() handles. */
-static const struct warp *soon(const struct fth_warps *warps, uint32_t step)
+/* Returns the event that a step of fth_warps_prepare() handles. */
+static struct soon *soon(struct fth_warps *warps, uint32_t step)
 {
-    const uint32_t number = warps->prepared - step * PREPARE_DISTANCE;
-    return &warps->warps[warps->soon[number % PREPARE_EVENTS]];
+    return &warps->soon[(warps->prepared - step * PREPARE_DISTANCE) % PREPARE_EVENTS];
 }
 
 void fth_warps_prepare(struct fth_warps *warps, uint32_t event)
 {
-    if (event >= fth_warps_first_slot_event(warps))
+    if (event >= warps->warp_count)
         return;
-    warps->soon[++warps->prepared % PREPARE_EVENTS] = event;
-    const struct warp *warp = soon(warps, 0);
-    fth_prefetch(warp);
-    fth_prefetch((const char *)warp + 64);
-    warp = soon(warps, 1);
-    if (warp->access) {
-        fth_prefetch(warp->access);
-    }
-    warp = soon(warps, 2);
+    const struct fth_timed_l1s *l1s = warps->context.l1s;
+    warps->prepared++;
+    *soon(warps, 0) = (struct soon){.event = event};
+    fth_prefetch(&warps->warps[event]);
+    fth_prefetch((const char *)&warps->warps[event] + HOST_LINE_BYTES);
+    fth_prefetch(warps->warps[soon(warps, 1)->event].access);
+    const struct warp *warp = &warps->warps[soon(warps, 2)->event];
     if (warp->access) {
         fth_prefetch(warp->access->next);
+        fth_timed_l1s_prepare(l1s, warp->sm, warp->access);
     }
-    for (uint32_t step = 0; step < PREPARE_STEPS - 2; step++) {
-        warp = soon(warps, 2 + step);
-        if (warp->access)
-            fth_timed_l1s_prepare(warps->context.l1s, warp->sm, warp->access, step);
-    }
+    warp = &warps->warps[soon(warps, 3)->event];
+    if (warp->access)
+        soon(warps, 3)->lines = fth_timed_l1s_prepare_sets(l1s, warp->sm, warp->access);
+    warp = &warps->warps[soon(warps, 4)->event];
+    if (warp->access && soon(warps, 4)->lines)
+        fth_timed_l1s_prepare_slots(l1s, warp->sm, warp->access, soon(warps, 4)->lines);
 }
