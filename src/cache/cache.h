@@ -137,10 +137,11 @@ void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, 
                           struct fth_cache_location *locations);
 /* Load what an access to the line of an address will need into the host's caches: of the set, and,
  * some time later, of the slot. `first` is as above. They return the slot that the access will
- * probably use, or one near it. */
+ * probably use, or one near it. *found: the cache probably holds the line. */
 static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t first,
                                          uint64_t address);
-static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address);
+static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address,
+                                              bool writes, bool *found);
 /* Updates location->slot. Call this if other accesses occurred since the line was located. */
 static inline void fth_cache_locate_again(const struct fth_cache *cache,
                                           struct fth_cache_location *location);

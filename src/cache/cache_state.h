@@ -458,8 +458,10 @@ static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t
     return fth_set_first(cache, set);
 }
 
-static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address)
+static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address,
+                                              bool writes, bool *found)
 {
+    *found = false;
     const uint64_t line = address >> cache->line_shift;
     const uint32_t set = fth_index_set(&cache->index, line);
     uint32_t slot = fth_set_first(cache, set);
@@ -471,6 +473,7 @@ static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uin
     const uint64_t low = narrow->tags[0] ^ key, high = narrow->tags[1] ^ key;
     const uint64_t low_found = (low - ones) & ~low & ones << 7;
     const uint64_t high_found = (high - ones) & ~high & ones << 7;
+    *found = low_found || high_found;
     if (low_found)
         slot += (uint32_t)__builtin_ctzll(low_found) / 8;
     else if (high_found)
@@ -480,7 +483,7 @@ static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uin
                     ? narrow->count
                     : (uint32_t)(narrow->order >> 4 * (narrow->count - 1) & 15);
     __builtin_prefetch(&cache->lines[slot]);
-    if (cache->dirty)
+    if (cache->dirty && (!*found || writes))
         __builtin_prefetch(&cache->dirty[slot]);
     return slot;
 }

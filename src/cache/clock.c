@@ -218,6 +218,10 @@ static void sweep(struct fth_cache *cache, uint32_t set, uint32_t count,
             count--;
         }
     }
+    /* The next sweep probably evicts a line of this row. */
+    const uint32_t next = set * clock->rows + state->hand;
+    __builtin_prefetch(fth_row_at(clock, next));
+    __builtin_prefetch(&cache->lines[(size_t)next * clock->row_ways]);
 }
 
 static uint32_t place(struct fth_cache *cache, uint32_t set, uint64_t line,

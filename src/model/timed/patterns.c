@@ -74,8 +74,8 @@ static void copy_lines(const struct fth_patterns *patterns, struct pattern *patt
         access->lines[i] =
             (struct fth_timed_line){.line = request->line,
                                     .sectors = (uint32_t)request->sectors,
-                                    .run = run_count,
-                                    .run_count = (uint16_t)(whole ? 0 : request->run_count),
+                                    .run = (uint16_t)run_count,
+                                    .run_count = (uint8_t)(whole ? 0 : request->run_count),
                                     .flags = request->flags};
         for (uint32_t k = 0; k < access->lines[i].run_count; k++)
             runs[run_count++] = requests->runs[request->run + k];

@@ -70,11 +70,11 @@ static inline void fth_prefetch(const void *address)
 
 /* The part of an access that touches one line. */
 struct fth_timed_line {
-    uint64_t line;      /* address of its first byte */
-    uint32_t sectors;   /* one bit per sector */
-    uint32_t run;       /* index of its first run in fth_streams_runs() */
-    uint16_t run_count; /* 0: the access covers its sectors completely */
-    uint8_t flags;      /* FTH_LINE_REQUEST_… */
+    uint64_t line;     /* address of its first byte */
+    uint32_t sectors;  /* one bit per sector */
+    uint16_t run;      /* index of its first run in fth_streams_runs() */
+    uint8_t run_count; /* at most one per lane; 0: the access covers its sectors completely */
+    uint8_t flags;     /* FTH_LINE_REQUEST_… */
 };
 
 /* An access of a warp. */
@@ -298,7 +298,7 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
 void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
                           const struct fth_timed_line *line);
 void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
-                               const struct fth_timed_line *line);
+                               const struct fth_timed_line *line, bool writes);
 /* [instructions + 1]; the last one has the write-backs. */
 const struct fth_l2_counts *fth_timed_l2_counts(const struct fth_timed_l2 *l2);
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);

@@ -207,13 +207,19 @@ static uint64_t draw(uint64_t line, uint64_t now)
            48;
 }
 
+/* Returns the entry for reads of a line in the table of an SM. */
+static struct recent_read *find_recent(const struct fth_timed_l1s *l1s, uint32_t sm, uint64_t line)
+{
+    const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
+    return &l1s->l1s[sm].reads[hash >> 58 & (READ_SLOTS - 1)];
+}
+
 /* Sends a read to the L2, or merges it with the last one of the line. */
 static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                           uint32_t sectors, uint64_t now)
 {
     const uint64_t line = request->line->line;
-    const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
-    struct recent_read *recent = &l1s->l1s[request->sm].reads[hash >> 58 & (READ_SLOTS - 1)];
+    struct recent_read *recent = find_recent(l1s, request->sm, line);
     if (recent->line == line && now < recent->until)
         return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
     const uint64_t random = draw(line, now), quarter = 65536 / 4;
@@ -380,6 +386,7 @@ static uint32_t prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
     uint32_t mask = 0;
     for (uint32_t i = 0; i < access->line_count && i < 2 * PREPARED_LINES; i++)
         if (goes_to_l2(&l1s->l1s[sm], access, &access->lines[i])) {
+            fth_prefetch(find_recent(l1s, sm, access->lines[i].line));
             fth_timed_l2_prepare(l1s->l2, sm, &access->lines[i]);
             mask |= (uint32_t)1 << i;
         }
@@ -397,7 +404,8 @@ void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
 {
     for (uint32_t i = 0; i < access->line_count && i < PREPARED_LINES; i++)
         if (lines >> i & 1)
-            fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[i]);
+            fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[i],
+                                      access->kind != FTH_TRACE_READ);
 }
 
 /* Continues the preparation of an access with many lines while line `i` is processed. Bit k of
@@ -416,7 +424,8 @@ static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
         *lines |= (uint32_t)1 << (2 * PREPARED_LINES);
     }
     if (near < access->line_count && *lines >> PREPARED_LINES & 1)
-        fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[near]);
+        fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[near],
+                                  access->kind != FTH_TRACE_READ);
 }
 
 /* ---- accesses ---- */

@@ -553,13 +553,14 @@ void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
 }
 
 void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
-                               const struct fth_timed_line *line)
+                               const struct fth_timed_line *line, bool writes)
 {
     const uint64_t home = home_of(l2, line->line), near = l2->side_of_sm[sm];
     const struct fth_timed_cache *cache = &l2->sides[near].cache;
-    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line)]);
-    if (home == near)
+    bool found = false;
+    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line, writes, &found)]);
+    if (home == near || (found && !writes))
         return;
     cache = &l2->sides[home].cache;
-    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line)]);
+    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line, writes, &found)]);
 }

@@ -23,7 +23,11 @@ struct load {
     uint64_t ready;
 };
 
-enum { HOST_LINE_BYTES = 64 }; /* on x86-64 and most AArch64 */
+enum {
+    HOST_LINE_BYTES = 64, /* on x86-64 and most AArch64 */
+    LOADS_PER_LINE = HOST_LINE_BYTES / sizeof(struct load),
+    LOADS_IN_FIRST_LINE = 1
+};
 
 /* The first loads are in the same line of the host's caches as the other members. */
 struct warp {
@@ -304,9 +308,11 @@ void fth_warps_prepare(struct fth_warps *warps, uint32_t event)
     warps->prepared++;
     *soon(warps, 0) = (struct soon){.event = event};
     fth_prefetch(&warps->warps[event]);
-    fth_prefetch((const char *)&warps->warps[event] + HOST_LINE_BYTES);
-    fth_prefetch(warps->warps[soon(warps, 1)->event].access);
-    const struct warp *warp = &warps->warps[soon(warps, 2)->event];
+    const struct warp *warp = &warps->warps[soon(warps, 1)->event];
+    fth_prefetch(warp->access);
+    for (uint8_t i = LOADS_IN_FIRST_LINE; i < warp->load_count; i += LOADS_PER_LINE)
+        fth_prefetch(&warp->loads[i]);
+    warp = &warps->warps[soon(warps, 2)->event];
     if (warp->access) {
         fth_prefetch(warp->access->next);
         fth_timed_l1s_prepare(l1s, warp->sm, warp->access);
