@@ -14,7 +14,7 @@ enum {
     /* Buckets of the ring. Chosen: longer than the latency of memory under full load (about 5,000
      * cycles), short enough to stay in the host's caches. */
     RING = 1 << 13,
-    /* Maximum number of events that the second position is ahead. Chosen: processing so many events
+    /* Maximum number of events that the second position is ahead. Chosen: processing these events
      * takes several times the latency of the host's memory. */
     MAX_AHEAD = 20
 };

@@ -147,7 +147,8 @@ const struct fth_timed_access *fth_patterns_find(struct fth_patterns *patterns,
                                                  size_t *bytes, uint64_t *shift)
 {
     const uint64_t position = (access->first & (patterns->shape.line_bytes - 1)) / MIN_BYTES;
-    struct pattern *pattern = &patterns->patterns[(access->instruction * 37 + position) % PATTERNS];
+    struct pattern *pattern =
+        &patterns->patterns[(access->instruction * UINT64_C(37) + position) % PATTERNS];
     if (!matches(patterns, pattern, access) && !compute(patterns, access, instruction, pattern))
         return NULL;
     *bytes = pattern->bytes;

@@ -24,7 +24,7 @@ enum { READ_SLOTS = 64 };
 #define MAX_SHARED_LINES ((uint64_t)1 << 22)
 
 /* The number of lines between a step of the preparation and the next one in an access with many
- * lines. Chosen: processing so many lines takes longer than the latency of the
+ * lines. Chosen: processing these lines takes longer than the latency of the
  * host's memory. */
 enum { PREPARED_LINES = 4 };
 
