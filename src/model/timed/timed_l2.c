@@ -25,7 +25,9 @@ enum { JOIN_SLOTS = 1 << 13 };
 /* A read that is under way, as the join unit knows it. */
 struct pending_read {
     uint64_t line;
-    uint64_t until; /* when its data is back at the join unit */
+    uint64_t begin; /* when it arrived at the join unit */
+    uint64_t until; /* when the L2 has its data; up to then, other reads can be joined to it */
+    uint64_t ready; /* when its data is at the SM */
     uint32_t sectors, count;
 };
 
@@ -51,7 +53,8 @@ struct fth_timed_l2 {
     uint64_t epoch, latest_read;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
     uint64_t partial_writes;
-    uint64_t launch_sectors;      /* that every launch reads from memory */
+    uint64_t launch_sectors;      /* that a launch reads from memory if the L2 is empty */
+    bool used;                    /* by an earlier launch */
     struct fth_curves *curves;    /* NULL: not wanted */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
@@ -163,7 +166,8 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
         side->free_at = 0;
     }
     l2->memory_free_at = 0;
-    l2->counts[l2->instructions].dram_reads += l2->launch_sectors;
+    l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;
+    l2->used = true;
     memset(l2->port_free_at, 0, l2->sms * sizeof *l2->port_free_at);
     l2->epoch = l2->latest_read;
 }
@@ -363,6 +367,17 @@ static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm
     return &l2->reads[(size_t)l2->group_of_sm[sm % l2->group_sms] * JOIN_SLOTS + hash % JOIN_SLOTS];
 }
 
+/* Whether a read that arrives at the join unit at `now` becomes part of one that is under way.
+ * Reads are handled in the order in which their SMs issue them, so `read` may arrive after this
+ * one. It would then be joined to this one only if it arrives before the data of this one, which
+ * takes about as long. */
+static bool can_join(const struct fth_timed_l2 *l2, const struct pending_read *read, uint64_t line,
+                     uint32_t sectors, uint64_t now)
+{
+    return read->line == line && read->sectors == sectors && read->count < l2->timing.join_reads &&
+           now < read->until && read->begin < now + (read->until - read->begin);
+}
+
 FTH_CLONES
 static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                          uint32_t sectors, uint64_t now, uint32_t *fetched)
@@ -372,15 +387,13 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
     const uint64_t at_join = sent + timing->to_join;
     struct pending_read *read = find_read(l2, request->sm, line, sectors);
-    if (read && read->line == line && read->sectors == sectors &&
-        read->until > l2->epoch + at_join && read->count < timing->join_reads) {
+    if (read && can_join(l2, read, line, sectors, l2->epoch + at_join)) {
         read->count++;
-        return read->until - l2->epoch + timing->to_join;
+        return read->ready - l2->epoch;
     }
     if (l2->curves)
         fth_curves_add_l2(l2->curves, line, sectors);
-    const uint64_t at_l2 = occupy(&l2->sides[side].free_at, at_join + timing->to_l2,
-                                  count_bits(sectors) * timing->l2_sector);
+    const uint64_t at_l2 = at_join + timing->to_l2;
     struct found found = read_side(l2, side, request, sectors, at_l2);
     /* Sectors that an earlier part of the same request has fetched count as missed. */
     const uint32_t again = sectors & *fetched & ~found.missed;
@@ -388,12 +401,16 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     found.flying &= ~again;
     *fetched |= found.fetched;
     count(l2, request, FTH_TRACE_READ, sectors, &found);
-    const uint64_t back = found.ready + timing->to_l2;
+    /* The bandwidth of a side limits what it sends, not what it looks up. */
+    const uint64_t wait =
+        occupy(&l2->sides[side].free_at, at_l2, count_bits(sectors) * timing->l2_sector) - at_l2;
+    const uint64_t until = found.ready + timing->to_l2, ready = until + wait + timing->to_join;
     if (read) {
-        *read = (struct pending_read){line, l2->epoch + back, sectors, 1};
+        *read = (struct pending_read){
+            line, l2->epoch + at_join, l2->epoch + until, l2->epoch + ready, sectors, 1};
         l2->latest_read = read->until > l2->latest_read ? read->until : l2->latest_read;
     }
-    return back + timing->to_join;
+    return ready;
 }
 
 uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,

@@ -190,6 +190,47 @@ static void reads_are_joined_up_to_a_limit(void **state)
     end(&fixture);
 }
 
+/* The L2 has the data of a hit 100 ticks after the read arrived at the join unit. That the side
+ * must send other data before does not make this longer. */
+static void a_busy_side_does_not_extend_joins(void **state)
+{
+    (void)state;
+    struct fth_timing slow = costs;
+    slow.port = 0;
+    slow.l2_sector = 500;
+    struct fixture fixture = begin(none, &slow);
+    read_line(&fixture, 0, NEAR_LINE, 1, 0);
+    read_line(&fixture, 0, NEAR_LINE + 256, 1, 0);
+    read_line(&fixture, 0, NEAR_LINE, 1, LATER);
+    assert_int_equal(read_line(&fixture, 0, NEAR_LINE + 256, 1, LATER), 500 + HIT);
+    expect_reads(&fixture, 4, 4, 2, 0);
+    assert_int_equal(read_line(&fixture, 0, NEAR_LINE + 256, 1, LATER + 99), 401 + HIT);
+    expect_reads(&fixture, 4, 4, 2, 0);
+    read_line(&fixture, 0, NEAR_LINE + 256, 1, LATER + 100);
+    expect_reads(&fixture, 5, 5, 3, 0);
+    end(&fixture);
+}
+
+/* The port of SM 0 is busy for 50 or 100 ticks, so that its read of the line arrives after that of
+ * SM 1, which is issued later. The data of a hit is there after 100 ticks. */
+static void reads_that_arrive_much_later_are_not_joined(void **state)
+{
+    (void)state;
+    for (uint64_t delay = 5; delay <= 10; delay += 5) {
+        struct fixture fixture = begin(none, &costs);
+        read_line(&fixture, 0, NEAR_LINE, 1, 0);
+        read_line(&fixture, 1, NEAR_LINE, 1, LATER);
+        expect_reads(&fixture, 2, 2, 0, 0);
+        for (uint64_t i = 1; i <= delay; i++)
+            write_line(&fixture, 0, NEAR_LINE + 256 * i, 1, 0, 2 * LATER);
+        read_line(&fixture, 0, NEAR_LINE, 1, 2 * LATER);
+        expect_reads(&fixture, 3, 3, 1, 0);
+        read_line(&fixture, 1, NEAR_LINE, 1, 2 * LATER);
+        expect_reads(&fixture, delay == 5 ? 3 : 4, delay == 5 ? 3 : 4, delay == 5 ? 1 : 2, 0);
+        end(&fixture);
+    }
+}
+
 static void other_reads_are_not_joined(void **state)
 {
     (void)state;
@@ -288,7 +329,7 @@ static void sides_and_memory_have_bandwidths(void **state)
     write_line(&fixture, 1, 0, 7, 0, 2 * LATER);
     assert_int_equal(read_line(&fixture, 0, 256, 1, 2 * LATER), 3 * 30 + HIT);
     end(&fixture);
-    slow.l2_sector = 1;
+    slow.l2_sector = 0;
     slow.mem_sector = 40;
     fixture = begin(none, &slow);
     assert_int_equal(read_line(&fixture, 0, 0, 7, 0), MISS);
@@ -382,7 +423,7 @@ static void writes_leave_a_copy_in_the_near_side(void **state)
     end(&fixture);
 }
 
-/* What every launch reads in addition. */
+/* What a launch reads in addition if the L2 is empty. */
 static void launches_read_sectors_of_their_own(void **state)
 {
     (void)state;
@@ -391,6 +432,10 @@ static void launches_read_sectors_of_their_own(void **state)
     assert_int_equal(counts_of(&fixture)[0].dram_reads, 0);
     assert_int_equal(counts_of(&fixture)[1].dram_reads, 80);
     assert_int_equal(read_line(&fixture, 0, NEAR_LINE, 1, 0), MISS);
+    fth_timed_l2_begin(fixture.l2, &costs, false);
+    assert_int_equal(counts_of(&fixture)[1].dram_reads, 80);
+    fth_timed_l2_begin(fixture.l2, &costs, true);
+    assert_int_equal(counts_of(&fixture)[1].dram_reads, 160);
     end(&fixture);
 }
 
@@ -421,6 +466,7 @@ static void evicted_changes_are_written_to_memory(void **state)
     static const char *const tiny[] = {"l2.size_bytes", "256", "l2.ways", "1", NULL};
     struct fth_timing slow = costs;
     slow.port = 0;
+    slow.l2_sector = 0;
     slow.mem_sector = 40;
     struct fixture fixture = begin(tiny, &slow);
     write_line(&fixture, 0, 0, 7, 7, 0);
@@ -569,6 +615,8 @@ int main(void)
         cmocka_unit_test(requests_wait_for_the_port),
         cmocka_unit_test(reads_of_a_group_are_joined),
         cmocka_unit_test(reads_are_joined_up_to_a_limit),
+        cmocka_unit_test(a_busy_side_does_not_extend_joins),
+        cmocka_unit_test(reads_that_arrive_much_later_are_not_joined),
         cmocka_unit_test(other_reads_are_not_joined),
         cmocka_unit_test(sectors_in_flight_are_merged),
         cmocka_unit_test(far_lines_come_from_their_home),
