@@ -31,12 +31,15 @@ struct fth_arena_block {
     max_align_t data[];
 };
 
-/* Only whole, aligned pages of 2 MiB are affected: the next page size above 4 KiB on x86-64 and
- * AArch64. The kernel may ignore the request, so its result does not matter. */
+/* The next page size above 4 KiB on x86-64 and AArch64. */
+#define LARGE_PAGE_BYTES ((size_t)1 << 21)
+
+/* Only whole, aligned large pages are affected. The kernel may ignore the request, so its result
+ * does not matter. */
 void fth_memory_use_large_pages(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-    const size_t page = (size_t)1 << 21;
+    const size_t page = LARGE_PAGE_BYTES;
     const size_t before =
         (page - (uintptr_t)memory % page) % page; /* bytes before the first page */
     if (size > before + page)
@@ -54,11 +57,17 @@ void *fth_arena_alloc(struct fth_arena *arena, size_t size)
     struct fth_arena_block *block = arena->blocks;
     if (!block || block->capacity - block->used < size || BLOCK_BYTES == 0) {
         size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        /* A large allocation begins with a large page, and its last one is not shared. */
+        const bool large = BLOCK_BYTES && size >= LARGE_PAGE_BYTES;
+        if (large)
+            capacity = (size / LARGE_PAGE_BYTES + 2) * LARGE_PAGE_BYTES;
         block = calloc(1, sizeof *block + capacity);
         if (!block)
             return NULL;
         fth_memory_use_large_pages(block, sizeof *block + capacity);
         block->capacity = capacity;
+        if (large)
+            block->used = LARGE_PAGE_BYTES - (uintptr_t)block->data % LARGE_PAGE_BYTES;
         block->next = arena->blocks;
         arena->blocks = block;
     }

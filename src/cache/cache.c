@@ -15,6 +15,8 @@
  * bytes. */
 #define MAX_WRITTEN_LINE_BYTES 4096
 #define MAX_SECTORS 64 /* bits of a sector mask */
+/* The unit of the host's caches on x86-64 and most AArch64. */
+#define HOST_LINE_BYTES 64
 
 static const struct fth_write_policy *const write_policies[] = {
     [FTH_WRITE_EVICT] = &fth_write_evict,
@@ -70,6 +72,11 @@ static uint64_t ways_of(const struct fth_cache_config *config, uint64_t set)
     return config->set_ways ? config->set_ways[set] : config->ways;
 }
 
+static uint64_t copies_of(const struct fth_cache_config *config)
+{
+    return config->copies ? config->copies : 1;
+}
+
 static enum fth_status check_sets(const struct fth_cache_config *config, struct fth_error *error)
 {
     if (config->sets < 1 || config->sets > MAX_SLOTS)
@@ -86,7 +93,10 @@ static enum fth_status check_sets(const struct fth_cache_config *config, struct 
                           "more than %llu lines in all sets", (unsigned long long)MAX_SLOTS);
         slots += ways;
     }
-    return FTH_OK;
+    return copies_of(config) > MAX_SLOTS / slots
+               ? refuse(error, "copies", "more than %llu lines in all copies",
+                        (unsigned long long)MAX_SLOTS)
+               : FTH_OK;
 }
 
 static enum fth_status check_policy(const struct fth_cache_config *config,
@@ -98,6 +108,8 @@ static enum fth_status check_policy(const struct fth_cache_config *config,
     if ((config->rows || config->row_ways) && policy != &fth_policy_clock)
         return refuse(error, config->rows ? "rows" : "row_ways",
                       "only allowed with policy clock, not %s", policy->name);
+    if (copies_of(config) > 1 && policy != &fth_policy_clock)
+        return refuse(error, "copies", "only allowed with policy clock, not %s", policy->name);
     if (config->distances && policy != &fth_policy_lru)
         return refuse(error, "distances", "only available with policy lru, not %s", policy->name);
     return FTH_OK;
@@ -107,20 +119,22 @@ static enum fth_status check_policy(const struct fth_cache_config *config,
  * insufficient. */
 static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *config)
 {
-    cache->sets = (uint32_t)config->sets;
+    cache->copy_sets = (uint32_t)config->sets;
+    cache->sets = (uint32_t)(config->sets * copies_of(config));
     cache->first = fth_arena_array(&cache->arena, (size_t)cache->sets + 1, sizeof *cache->first);
     cache->first_free = fth_arena_array(&cache->arena, cache->sets, sizeof *cache->first_free);
     if (!cache->first || !cache->first_free)
         return false;
     cache->min_ways = UINT32_MAX;
     for (uint32_t set = 0; set < cache->sets; set++) {
-        uint32_t ways = (uint32_t)ways_of(config, set);
+        uint32_t ways = (uint32_t)ways_of(config, set % cache->copy_sets);
         cache->first[set + 1] = cache->first[set] + ways;
         cache->min_ways = ways < cache->min_ways ? ways : cache->min_ways;
         cache->max_ways = ways > cache->max_ways ? ways : cache->max_ways;
     }
     cache->uniform_ways = cache->min_ways == cache->max_ways ? cache->max_ways : 0;
     cache->slots = cache->first[cache->sets];
+    memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
     return true;
 }
 
@@ -130,12 +144,21 @@ static void empty_slots(struct fth_cache *cache, uint32_t from, uint32_t to)
         cache->lines[slot].number = FTH_NO_LINE;
 }
 
+void *fth_cache_array(struct fth_cache *cache, size_t count, size_t size)
+{
+    if (size && count > (SIZE_MAX - HOST_LINE_BYTES) / size)
+        return NULL;
+    char *memory = fth_arena_alloc(&cache->arena, count * size + HOST_LINE_BYTES);
+    const size_t rest = (uintptr_t)memory % HOST_LINE_BYTES;
+    return memory ? memory + (rest ? HOST_LINE_BYTES - rest : 0) : NULL;
+}
+
 static bool allocate(struct fth_cache *cache)
 {
     struct fth_arena *arena = &cache->arena;
     size_t slots = cache->slots;
     cache->byte_words = (((size_t)1 << cache->line_shift) + 63) / 64;
-    cache->lines = fth_arena_array(arena, slots + FTH_NARROW_WAYS, sizeof *cache->lines);
+    cache->lines = fth_cache_array(cache, slots + FTH_NARROW_WAYS, sizeof *cache->lines);
     if (!cache->lines)
         return false;
     empty_slots(cache, 0, cache->slots + FTH_NARROW_WAYS);
@@ -150,14 +173,18 @@ static bool allocate(struct fth_cache *cache)
         if (!cache->partial || !cache->written)
             return false;
     }
+    if (cache->clock)
+        return true;
     if (cache->max_ways > FTH_NARROW_WAYS) {
         cache->head_bits = fth_lookup_bits(cache->slots);
         cache->heads = fth_arena_array(arena, (size_t)1 << cache->head_bits, sizeof *cache->heads);
         cache->chain = fth_arena_array(arena, slots, sizeof *cache->chain);
         return cache->heads && cache->chain;
     }
-    cache->narrow_sets = fth_arena_array(arena, cache->sets, sizeof *cache->narrow_sets);
-    return cache->narrow_sets != NULL;
+    cache->narrow_sets = fth_cache_array(cache, cache->sets, sizeof *cache->narrow_sets);
+    if (cache->distances)
+        cache->used_sets = fth_arena_array(arena, cache->sets, sizeof *cache->used_sets);
+    return cache->narrow_sets && (cache->used_sets || !cache->distances);
 }
 
 /* Fills a cache that is all zeros. The configuration has been checked. */
@@ -171,10 +198,14 @@ static enum fth_status init_cache(struct fth_cache *cache, const struct fth_cach
     cache->distances = config->distances;
     cache->line_shift = log2_of(config->line_bytes);
     cache->sector_shift = log2_of(sector_bytes);
-    if (!lay_out(cache, config) || !allocate(cache))
+    if (!lay_out(cache, config))
         return fth_no_memory(error, "build a cache", NULL);
     FTH_TRY(fth_index_init(&cache->index, config->index ? config->index : "mod", cache->line_shift,
-                           cache->first, cache->sets, &cache->arena, error));
+                           cache->first, cache->copy_sets, &cache->arena, error));
+    if (policy->lay_out)
+        FTH_TRY(policy->lay_out(cache, config, error));
+    if (!allocate(cache))
+        return fth_no_memory(error, "build a cache", NULL);
     FTH_TRY(policy->init(cache, config, error));
     fth_cache_reset(cache);
     return FTH_OK;
@@ -208,16 +239,27 @@ void fth_cache_destroy(struct fth_cache *cache)
     free(cache);
 }
 
+static void clear_narrow_set(struct fth_cache *cache, uint32_t set)
+{
+    empty_slots(cache, cache->first[set], fth_set_used_end(cache, set));
+    cache->first_free[set] = cache->first[set];
+    cache->narrow_sets[set].order = cache->narrow_sets[set].count = 0;
+}
+
 void fth_cache_clear(struct fth_cache *cache)
 {
-    /* A launch may use only a few of the sets of an L2. With `distances` (LRU), the count of a
-     * narrow set is 0 if the set is empty, and the set can be skipped. */
-    const bool counted = cache->narrow_sets && cache->distances;
-    for (uint32_t set = 0; set < cache->sets; set++)
-        if (!counted || cache->narrow_sets[set].count)
-            empty_slots(cache, cache->first[set], cache->first[set + 1]);
-    memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
-    fth_lookup_clear(cache);
+    if (cache->used_sets) { /* a launch may use only a few of the sets of an L2 */
+        const bool all = cache->used_set_count == cache->sets;
+        for (uint32_t i = 0; i < cache->used_set_count; i++)
+            clear_narrow_set(cache, all ? i : cache->used_sets[i]);
+        cache->used_set_count = 0;
+        return;
+    }
+    if (!cache->clock) {
+        empty_slots(cache, 0, cache->slots);
+        memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
+        fth_lookup_clear(cache);
+    }
     if (cache->policy->clear)
         cache->policy->clear(cache);
 }

@@ -29,7 +29,10 @@ enum {
     BURST = 5,
     /* Rows per set and tags per row of an H200, if the configuration does not have them. */
     DEFAULT_ROWS = 128,
-    DEFAULT_ROW_WAYS = 4
+    DEFAULT_ROW_WAYS = 4,
+    /* Maximum number of tags of all sets, as that of lines in cache.c. */
+    MAX_TAGS = 1 << 26,
+    HOST_LINE_BYTES = 64 /* on x86-64 and most AArch64: the unit of the host's caches */
 };
 
 /* The row of an H200 is a hash of the line number that consists of XORs: each of these values is
@@ -37,32 +40,8 @@ enum {
  * the lowest seven of a line's number in its set. */
 static const uint8_t row_hash[] = {97, 22, 108, 12, 50, 57, 111};
 
-struct row {
-    uint32_t valid; /* tags that are in use, one bit per tag */
-    uint32_t hit;   /* those of them whose lines were hit since they were filled */
-};
-
-struct hand_set {
-    uint32_t hand;  /* the row that the hand visits next */
-    uint32_t lines; /* number of lines in the set */
-    bool pressed;   /* the last access was a miss for which the hand evicted one line */
-};
-
-struct clock {
-    uint32_t rows, row_ways; /* per set and per row */
-    unsigned row_bits;       /* log2(rows) */
-    uint32_t *order;         /* [rows] the row of each value of the folded number; see row_of */
-    uint32_t new_row;        /* row of the line that is being placed, counted over all sets */
-    struct hand_set *sets;   /* [sets] */
-    struct row *row;         /* [sets * rows] */
-    uint32_t *tags;          /* [sets * rows * row_ways] slot of each tag that is in use */
-    uint32_t *tag_of;        /* [slots] index into `tags` */
-    uint64_t *last_use;      /* [sets * rows * row_ways] value of `now` at the last use of a line */
-    uint64_t now;            /* number of fills and hits so far */
-};
-
 static enum fth_status check(const struct fth_cache *cache, const struct fth_cache_config *config,
-                             const struct clock *clock, struct fth_error *error)
+                             const struct fth_clock *clock, struct fth_error *error)
 {
     static const char operation[] = "build a cache";
     if (config->write == FTH_WRITE_BACK)
@@ -79,6 +58,10 @@ static enum fth_status check(const struct fth_cache *cache, const struct fth_cac
         return fth_fail(error, FTH_INVALID, operation, "rows",
                         "%u rows of %u tags are less than the %u ways of a set", clock->rows,
                         clock->row_ways, cache->max_ways);
+    if ((uint64_t)cache->sets * clock->rows * clock->row_ways > MAX_TAGS)
+        return fth_fail(error, FTH_INVALID, operation, "rows",
+                        "%u sets with %u rows of %u tags have more than %u tags", cache->sets,
+                        clock->rows, clock->row_ways, MAX_TAGS);
     return FTH_OK;
 }
 
@@ -92,7 +75,7 @@ static uint32_t limited(uint64_t number)
  * order would otherwise run after the hand or ahead of it. With at least 128 rows, the lowest seven
  * bits are hashed like those of an H200. With fewer rows, a multiplication by an odd number near
  * rows / golden ratio distributes the lines. */
-static void fill_order(struct clock *clock)
+static void fill_order(struct fth_clock *clock)
 {
     const uint32_t hashed = (uint32_t)1 << FTH_COUNT(row_hash);
     const uint32_t factor = (uint32_t)((uint64_t)clock->rows * 618 / 1000) | 1;
@@ -104,56 +87,87 @@ static void fill_order(struct clock *clock)
     }
 }
 
-static enum fth_status init(struct fth_cache *cache, const struct fth_cache_config *config,
-                            struct fth_error *error)
+/* Each tag is a slot, so a set has more slots than ways. */
+static enum fth_status lay_out(struct fth_cache *cache, const struct fth_cache_config *config,
+                               struct fth_error *error)
 {
-    struct fth_arena *arena = &cache->arena;
-    struct clock *clock = fth_arena_alloc(arena, sizeof *clock);
+    struct fth_clock *clock = fth_arena_alloc(&cache->arena, sizeof *clock);
     if (!clock)
         return fth_no_memory(error, "build a cache", "policy");
-    *clock =
-        (struct clock){.rows = config->rows ? limited(config->rows) : DEFAULT_ROWS,
-                       .row_ways = config->row_ways ? limited(config->row_ways) : DEFAULT_ROW_WAYS};
+    clock->rows = config->rows ? limited(config->rows) : DEFAULT_ROWS;
+    clock->row_ways = config->row_ways ? limited(config->row_ways) : DEFAULT_ROW_WAYS;
     while (!config->rows && clock->rows < FTH_CLOCK_MAX_ROWS &&
            (uint64_t)clock->rows * clock->row_ways < cache->max_ways)
         clock->rows *= 2;
     FTH_TRY(check(cache, config, clock, error));
     while ((uint32_t)1 << clock->row_bits < clock->rows)
         clock->row_bits++;
+    while ((uint32_t)1 << clock->row_shift < clock->row_ways)
+        clock->row_shift++;
+    clock->shifts = (uint32_t)1 << clock->row_shift == clock->row_ways;
+    clock->sets = fth_arena_array(&cache->arena, cache->sets, sizeof *clock->sets);
+    if (!clock->sets)
+        return fth_no_memory(error, "build a cache", "policy");
+    for (uint32_t set = 0; set < cache->sets; set++)
+        clock->sets[set].capacity = cache->first[set + 1] - cache->first[set];
+    cache->uniform_ways = clock->rows * clock->row_ways;
+    for (uint32_t set = 0; set <= cache->sets; set++)
+        cache->first[set] = set * cache->uniform_ways;
+    cache->slots = cache->first[cache->sets];
+    cache->clock = clock;
+    return FTH_OK;
+}
+
+static enum fth_status init(struct fth_cache *cache, const struct fth_cache_config *config,
+                            struct fth_error *error)
+{
+    (void)config;
+    struct fth_arena *arena = &cache->arena;
+    struct fth_clock *clock = cache->clock;
     const size_t rows = (size_t)cache->sets * clock->rows;
-    clock->sets = fth_arena_array(arena, cache->sets, sizeof *clock->sets);
-    clock->row = fth_arena_array(arena, rows, sizeof *clock->row);
-    clock->tags = fth_arena_array(arena, rows, clock->row_ways * sizeof *clock->tags);
-    clock->tag_of = fth_arena_array(arena, cache->slots, sizeof *clock->tag_of);
+    const size_t bytes = sizeof(struct fth_row) + clock->row_ways * sizeof(uint64_t);
+    clock->row_bytes = (bytes + HOST_LINE_BYTES - 1) / HOST_LINE_BYTES * HOST_LINE_BYTES;
+    clock->memory = fth_cache_array(cache, rows, clock->row_bytes);
+    clock->used_rows = fth_arena_array(arena, rows, sizeof *clock->used_rows);
     clock->order = fth_arena_array(arena, clock->rows, sizeof *clock->order);
-    clock->last_use = fth_arena_array(arena, rows, clock->row_ways * sizeof *clock->last_use);
-    if (!clock->sets || !clock->row || !clock->tags || !clock->tag_of || !clock->order ||
-        !clock->last_use)
+    if (!clock->memory || !clock->used_rows || !clock->order)
         return fth_no_memory(error, "build a cache", "policy");
     fill_order(clock);
-    cache->policy_state = clock;
     return FTH_OK;
+}
+
+static void clear_row(struct fth_cache *cache, uint32_t row)
+{
+    const struct fth_clock *clock = cache->clock;
+    fth_row_at(clock, row)->valid = fth_row_at(clock, row)->hit = 0;
+    for (uint32_t way = 0; way < clock->row_ways; way++)
+        cache->lines[(size_t)row * clock->row_ways + way].number = FTH_NO_LINE;
 }
 
 static void clear(struct fth_cache *cache)
 {
-    struct clock *clock = cache->policy_state;
-    memset(clock->row, 0, (size_t)cache->sets * clock->rows * sizeof *clock->row);
-    for (uint32_t set = 0; set < cache->sets; set++)
-        clock->sets[set] = (struct hand_set){.hand = clock->sets[set].hand};
+    struct fth_clock *clock = cache->clock;
+    const uint32_t rows = cache->sets * clock->rows;
+    const bool all = clock->used_row_count == rows;
+    for (uint32_t i = 0; i < clock->used_row_count; i++)
+        clear_row(cache, all ? i : clock->used_rows[i]);
+    clock->used_row_count = 0;
+    for (uint32_t set = 0; set < cache->sets; set++) {
+        clock->sets[set].lines = 0;
+        clock->sets[set].pressed = false;
+    }
 }
 
 /* On an H200, the hands keep their positions when a launch empties the L1. */
 static void reset(struct fth_cache *cache)
 {
-    struct clock *clock = cache->policy_state;
     for (uint32_t set = 0; set < cache->sets; set++)
-        clock->sets[set].hand = 0;
+        cache->clock->sets[set].hand = 0;
 }
 
 /* Returns the number of the line among the lines of its set: 0, 1, 2, … for the lines of a set of
  * an array that starts at address 0. */
-static uint64_t number_in_set(const struct fth_cache *cache, uint64_t line)
+uint64_t fth_clock_number(const struct fth_cache *cache, uint64_t line)
 {
     const struct fth_index *index = &cache->index;
     if (index->kind == FTH_INDEX_BITS) { /* remove the bits that select the set */
@@ -170,46 +184,33 @@ static uint64_t number_in_set(const struct fth_cache *cache, uint64_t line)
     if (index->kind == FTH_INDEX_FOLD)
         return index->shift < 64 ? line >> index->shift : 0;
     if (index->kind == FTH_INDEX_ROUND_ROBIN)
-        return line / cache->sets;
+        return line / cache->copy_sets;
     const uint64_t low = line & (((uint64_t)1 << index->shift) - 1);
     return (line >> index->shift) / index->modulus << index->shift | low;
 }
 
-/* Returns the row of a line. Its number in the set is folded: all groups of row_bits bits are
- * XORed. A table maps the result to a row. Any `rows` consecutive and aligned numbers have
- * different rows.
- */
-static uint32_t row_of(const struct fth_cache *cache, const struct clock *clock, uint32_t set,
-                       uint64_t line)
-{
-    uint64_t number = number_in_set(cache, line);
-    for (unsigned step = clock->row_bits; step && step < 64; step *= 2)
-        number ^= number >> step;
-    return set * clock->rows + clock->order[number & (clock->rows - 1)];
-}
-
 /* Returns the slot of the least recently used line of a row, among those whose bit in `candidates`
  * is set. */
-static uint32_t oldest(const struct clock *clock, uint32_t row, uint32_t candidates)
+static uint32_t oldest(const struct fth_clock *clock, uint32_t row, uint32_t candidates)
 {
-    const size_t first = (size_t)row * clock->row_ways;
-    size_t found = first + (uint32_t)__builtin_ctz(candidates);
+    const uint64_t *last_use = fth_row_at(clock, row)->last_use;
+    uint32_t found = (uint32_t)__builtin_ctz(candidates);
     for (uint32_t left = candidates & (candidates - 1); left; left &= left - 1) {
-        const size_t tag = first + (uint32_t)__builtin_ctz(left);
-        found = clock->last_use[tag] < clock->last_use[found] ? tag : found;
+        const uint32_t way = (uint32_t)__builtin_ctz(left);
+        found = last_use[way] < last_use[found] ? way : found;
     }
-    return clock->tags[found];
+    return row * clock->row_ways + found;
 }
 
 /* Advances the hand until it has evicted `count` lines or the set is empty. */
 static void sweep(struct fth_cache *cache, uint32_t set, uint32_t count,
                   struct fth_cache_result *result)
 {
-    struct clock *clock = cache->policy_state;
-    struct hand_set *state = &clock->sets[set];
+    const struct fth_clock *clock = cache->clock;
+    struct fth_hand_set *state = &clock->sets[set];
     while (count && state->lines) {
         const uint32_t index = set * clock->rows + state->hand;
-        const struct row *row = &clock->row[index];
+        const struct fth_row *row = fth_row_at(clock, index);
         const uint32_t fresh = row->valid & ~row->hit;
         state->hand = (state->hand + 1) & (clock->rows - 1);
         if (row->valid) {
@@ -217,64 +218,52 @@ static void sweep(struct fth_cache *cache, uint32_t set, uint32_t count,
             count--;
         }
     }
+    /* The next sweep probably evicts a line of this row. */
+    const uint32_t next = set * clock->rows + state->hand;
+    __builtin_prefetch(fth_row_at(clock, next));
+    __builtin_prefetch(&cache->lines[(size_t)next * clock->row_ways]);
 }
 
-static void make_room(struct fth_cache *cache, uint32_t set, uint64_t line,
+static uint32_t place(struct fth_cache *cache, uint32_t set, uint64_t line,
                       struct fth_cache_result *result)
 {
-    struct clock *clock = cache->policy_state;
-    struct hand_set *state = &clock->sets[set];
+    struct fth_clock *clock = cache->clock;
+    struct fth_hand_set *state = &clock->sets[set];
     const uint32_t full = UINT32_MAX >> (32 - clock->row_ways);
-    clock->new_row = row_of(cache, clock, set, line);
-    if (clock->row[clock->new_row].valid == full) {
+    const uint32_t index = fth_row_of(cache, set, line);
+    struct fth_row *row = fth_row_at(clock, index);
+    if (row->valid == full) {
         state->pressed = false;
-        fth_slot_free(cache, set, oldest(clock, clock->new_row, full), result);
-    } else if (state->lines == fth_set_first(cache, set + 1) - fth_set_first(cache, set)) {
+        fth_slot_free(cache, set, oldest(clock, index, full), result);
+    } else if (state->lines == state->capacity) {
         sweep(cache, set, state->pressed ? BURST - 1 : 1, result);
         state->pressed = !state->pressed;
     }
-}
-
-static void added(struct fth_cache *cache, uint32_t set, uint32_t slot)
-{
-    struct clock *clock = cache->policy_state;
-    struct row *row = &clock->row[clock->new_row];
-    const uint32_t tag = (uint32_t)__builtin_ctz(~row->valid);
-    const uint32_t index = clock->new_row * clock->row_ways + tag;
-    row->valid |= (uint32_t)1 << tag;
-    clock->tags[index] = slot;
-    clock->tag_of[slot] = index;
-    clock->last_use[index] = ++clock->now;
-    clock->sets[set].lines++;
-}
-
-static void used(struct fth_cache *cache, uint32_t set, uint32_t slot)
-{
-    struct clock *clock = cache->policy_state;
-    const uint32_t index = clock->tag_of[slot];
-    struct row *row = &clock->row[index / clock->row_ways];
-    row->hit |= (uint32_t)1 << index % clock->row_ways;
-    clock->last_use[index] = ++clock->now;
-    clock->sets[set].pressed = false;
+    if (!row->valid && clock->used_row_count < cache->sets * clock->rows)
+        clock->used_rows[clock->used_row_count++] = index;
+    const uint32_t way = (uint32_t)__builtin_ctz(~row->valid);
+    row->valid |= (uint32_t)1 << way;
+    row->last_use[way] = ++clock->now;
+    state->lines++;
+    return index * clock->row_ways + way;
 }
 
 static void removed(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    struct clock *clock = cache->policy_state;
-    const uint32_t index = clock->tag_of[slot];
-    struct row *row = &clock->row[index / clock->row_ways];
-    row->valid &= ~((uint32_t)1 << index % clock->row_ways);
+    const struct fth_clock *clock = cache->clock;
+    const uint32_t index = fth_row_of_slot(clock, slot);
+    struct fth_row *row = fth_row_at(clock, index);
+    row->valid &= ~((uint32_t)1 << (slot - index * clock->row_ways));
     row->hit &= row->valid;
     clock->sets[set].lines--;
 }
 
 const struct fth_policy fth_policy_clock = {
     .name = "clock",
+    .lay_out = lay_out,
     .init = init,
     .clear = clear,
     .reset = reset,
-    .make_room = make_room,
-    .added = added,
-    .used = used,
+    .place = place,
     .removed = removed,
 };

@@ -7,6 +7,8 @@
  *
  *   heads[bucket] -> slot -> chain[slot] -> … -> FTH_NO_SLOT
  *
+ * With the policy clock, the lookup compares the lines of the row instead.
+ *
  * With four buckets per slot, most chains have at most one slot, so the processor predicts their
  * end well. (Open addressing with the same load was slower in experiments: adding a line and
  * removing a line each have one more unpredictable branch.) */
@@ -25,13 +27,15 @@ unsigned fth_lookup_bits(uint32_t slots)
 void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
     const uint64_t line = cache->lines[slot].number;
-    if (!cache->heads) {
+    if (cache->narrow_sets) {
         const uint32_t way = slot - fth_set_first(cache, set);
         uint64_t *tags = &cache->narrow_sets[set].tags[way / 8];
         *tags = (*tags & ~((uint64_t)0xff << way % 8 * 8)) | fth_lookup_hash(line, 8)
                                                                  << way % 8 * 8;
         return;
     }
+    if (!cache->heads)
+        return;
     uint32_t *head = &cache->heads[fth_lookup_hash(line, cache->head_bits)];
     cache->chain[slot] = *head;
     *head = slot;
@@ -40,7 +44,7 @@ void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 void fth_lookup_remove(struct fth_cache *cache, uint32_t slot)
 {
     if (!cache->heads)
-        return; /* the tag can stay: the search rejects it because the line number differs */
+        return; /* a tag can stay: the search rejects it because the line number differs */
     uint32_t *link = &cache->heads[fth_lookup_hash(cache->lines[slot].number, cache->head_bits)];
     while (*link != slot)
         link = &cache->chain[*link];

@@ -111,19 +111,28 @@ static uint32_t choose_victim(struct fth_cache *cache, uint32_t set)
     return other == FTH_NO_SLOT ? slot : replace(cache, set, other);
 }
 
-uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
-                           struct fth_cache_result *result)
+/* Returns a slot for a new line: a free one or that of the victim. */
+static uint32_t place(struct fth_cache *cache, uint32_t set, struct fth_cache_result *result)
 {
-    if (cache->policy->make_room)
-        cache->policy->make_room(cache, set, line, result);
     uint32_t slot = find_free(cache, set);
     if (slot == FTH_NO_SLOT) {
         slot = choose_victim(cache, set);
         report_eviction(cache, slot, result);
         fth_lookup_remove(cache, slot);
-    } else if (cache->policy->added) {
-        cache->policy->added(cache, set, slot);
+        return slot;
     }
+    if (cache->used_sets && !cache->narrow_sets[set].count && cache->used_set_count < cache->sets)
+        cache->used_sets[cache->used_set_count++] = set;
+    if (cache->policy->added)
+        cache->policy->added(cache, set, slot);
+    return slot;
+}
+
+uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
+                           struct fth_cache_result *result)
+{
+    const uint32_t slot = cache->policy->place ? cache->policy->place(cache, set, line, result)
+                                               : place(cache, set, result);
     cache->lines[slot].number = line;
     cache->lines[slot].valid = 0;
     if (cache->priorities)

@@ -137,12 +137,24 @@ static uint64_t next_line(struct stream *stream, struct fth_rng *rng)
 
 /* ---- comparison ---- */
 
+static bool is_clock(const struct setup *setup)
+{
+    return strcmp(setup->config.policy, "clock") == 0;
+}
+
+/* Whether two ways are the same. With the policy clock, a way is a tag, of which there are more
+ * than lines; the oracle does not number them. */
+static bool same_way(const struct setup *setup, uint32_t got, uint32_t expected)
+{
+    return is_clock(setup) ? (got == FTH_NO_WAY) == (expected == FTH_NO_WAY) : got == expected;
+}
+
 /* Fails if the results differ. */
 static void compare(const struct setup *setup, int step, const struct fth_cache_result *got,
                     const struct fth_cache_result *expected)
 {
     if (got->outcome == expected->outcome && got->set == expected->set &&
-        got->way == expected->way && got->sectors == expected->sectors &&
+        same_way(setup, got->way, expected->way) && got->sectors == expected->sectors &&
         got->fetch == expected->fetch && got->below == expected->below &&
         got->evicted == expected->evicted &&
         (!got->evicted || (got->evicted_line == expected->evicted_line &&
@@ -213,7 +225,10 @@ static void every_access_matches_the_oracle(void **state)
         struct fth_cache *cache = create_cache(&setup.config);
         struct oracle *oracle = oracle_create(&setup.config);
         assert_non_null(oracle);
-        assert_int_equal(cache->slots, setup.slots);
+        if (is_clock(&setup))
+            assert_true(cache->slots >= setup.slots);
+        else
+            assert_int_equal(cache->slots, setup.slots);
         for (int step = 0; step < ACCESSES; step++) {
             step_both(cache, oracle, &setup, &stream, step, &rng, &tally);
             if (step == ACCESSES / 2 && i % 8 == 0) {

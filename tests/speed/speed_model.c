@@ -3,6 +3,7 @@
  *   those of mix.h, compared with the plain cache of plain_lru.h;
  * - sectors per second of the whole model, on traces of 24 to 43 million sectors (SRAD: 12),
  *   compared with counting the accesses of the same trace, as 'fathom trace' does;
+ * - sectors per second of the model with time, compared with the model without time;
  * - the slowdown relative to the H200 (tests/model/h200-counters.csv), next to the slowdown in the
  *   RDGC paper (Kiani and Rajabzadeh). */
 #include "mix.h"
@@ -63,15 +64,38 @@ static double gpu_seconds(const char *root, const char *name)
     return sum;
 }
 
-/* Traces a workload, runs the model and prints a row. `paper` is the slowdown in the paper. */
+/* Runs the model with gpu.timing set to `timing`, on one thread. Returns the processor time in
+ * seconds, and in *sectors the sectors that warps request. */
+static double run_model(const char *name, const struct fth_trace *trace, const char *timing,
+                        double *sectors)
+{
+    struct fth_model_result *result;
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_model_params *params = params_of("h200");
+    if (fth_model_set(params, "gpu.timing", timing, &error) != FTH_OK)
+        fail(name, &error);
+    const clock_t start = clock();
+    if (fth_model_run(trace, params, &(struct fth_model_options)FTH_MODEL_OPTIONS(.threads = 1),
+                      &result, &error) != FTH_OK)
+        fail(name, &error);
+    const double spent = seconds_since(start);
+    const struct fth_model_row *row;
+    *sectors = 0;
+    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
+        for (int kind = 0; kind < 3 && !row->instruction && row->launch == SIZE_MAX; kind++)
+            *sectors += (double)row->l1.sectors[kind];
+    fth_model_result_destroy(result);
+    fth_model_params_destroy(params);
+    return spent;
+}
+
+/* Traces a workload, runs the models and prints two rows. `paper` is the slowdown in the paper. */
 static void measure(const char *root, const char *name, double paper)
 {
     struct fth_launch *launch;
     struct fth_trace *trace;
     struct fth_trace_stats *stats;
-    struct fth_model_result *result;
     struct fth_error error = FTH_NO_ERROR;
-    struct fth_model_params *params = params_of("h200");
     char file[512], path[64];
     snprintf(file, sizeof file, "%s/examples/workloads/%s.json", root, name);
     snprintf(path, sizeof path, "/tmp/fathom-speed-model-%d", (int)getpid());
@@ -79,31 +103,24 @@ static void measure(const char *root, const char *name, double paper)
         fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK ||
         fth_trace_open(path, &trace, &error) != FTH_OK)
         fail(name, &error);
-    clock_t start = clock();
+    const clock_t start = clock();
     if (fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
         fail(name, &error);
     const double counting = seconds_since(start);
-    start = clock();
-    if (fth_model_run(trace, params, &(struct fth_model_options)FTH_MODEL_OPTIONS(.threads = 1),
-                      &result, &error) != FTH_OK)
-        fail(name, &error);
-    const double spent = seconds_since(start);
-    double sectors = 0;
-    const struct fth_model_row *row;
-    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
-        for (int kind = 0; kind < 3 && !row->instruction && row->launch == SIZE_MAX; kind++)
-            sectors += (double)row->l1.sectors[kind];
+    double sectors, timed_sectors;
+    const double spent = run_model(name, trace, "off", &sectors);
+    const double timed = run_model(name, trace, "on", &timed_sectors);
     const double gpu = gpu_seconds(root, name);
     printf(
         "%-8s %5.1f M sectors  %6.1f M/s, counting %6.1f M/s, ratio %.2f; %7.0f times as long as "
         "the H200 (paper: %.0f)\n",
         name, sectors / 1e6, sectors / spent / 1e6, sectors / counting / 1e6, counting / spent,
         spent / gpu, paper);
-    fth_model_result_destroy(result);
+    printf("%-8s with time        %6.1f M/s, without time %6.1f M/s, ratio %.2f\n", name,
+           timed_sectors / timed / 1e6, sectors / spent / 1e6, spent / timed);
     fth_trace_stats_destroy(stats);
     fth_trace_close(trace);
     fth_launch_destroy(launch);
-    fth_model_params_destroy(params);
     unlink(path);
 }
 

@@ -21,7 +21,8 @@
 /* ---- creation ---- */
 
 enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,
-                                       struct fth_cache **cache, struct fth_error *error)
+                                       uint64_t copies, struct fth_cache **cache,
+                                       struct fth_error *error)
 {
     struct fth_cache_config config = {.line_bytes = shape->line_bytes,
                                       .sector_bytes = shape->sector_bytes,
@@ -31,6 +32,7 @@ enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t s
                                       .policy = shape->policy,
                                       .write = shape->write,
                                       .seed = seed,
+                                      .copies = copies,
                                       .distances = strcmp(shape->policy, "lru") == 0};
     const uint64_t extra = shape->lines % shape->sets;
     if (extra == 0)
@@ -65,7 +67,7 @@ static enum fth_status create_units(struct fth_cache_level *level, struct fth_er
         struct fth_unit *unit = &level->units[i];
         unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_set_index(shape, i)];
-        FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, &unit->cache, error));
+        FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, 1, &unit->cache, error));
     }
     return FTH_OK;
 }

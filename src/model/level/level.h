@@ -183,10 +183,10 @@ static inline bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t s
 
 /* ---- cache_level.c ---- */
 
-/* Creates one bank of a cache. If the number of lines is no multiple of the number of sets, the
- * first sets get one more way. */
+/* Creates one bank of a cache, or several copies (fth_cache_config.copies). If the number of lines
+ * is no multiple of the number of sets, the first sets get one more way. */
 FTH_MUST_USE enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,
-                                                    struct fth_cache **cache,
+                                                    uint64_t copies, struct fth_cache **cache,
                                                     struct fth_error *error);
 
 /* One cache with its banks, ports and MSHRs: the L1 of an SM, or one side of the L2. */

@@ -208,8 +208,8 @@ static bool set_pattern(struct fth_line_pattern *pattern, const struct fth_shape
         pattern->lines[i] =
             (struct fth_timed_line){.line = request->line - base,
                                     .sectors = (uint32_t)request->sectors,
-                                    .run = request->run,
-                                    .run_count = (uint16_t)(whole ? 0 : request->run_count),
+                                    .run = (uint16_t)request->run,
+                                    .run_count = (uint8_t)(whole ? 0 : request->run_count),
                                     .flags = request->flags};
         pattern->sectors += (uint32_t)__builtin_popcountll(request->sectors);
     }
@@ -272,7 +272,7 @@ void fth_sampler_copy_lines(const struct fth_sampler *sampler,
         struct fth_timed_line *to = &access->lines[count++];
         *to = *from;
         to->line += base;
-        to->run = run_count;
+        to->run = (uint16_t)run_count;
         for (uint32_t k = 0; k < from->run_count; k++)
             runs[run_count++] = pattern->runs[from->run + k];
     }

@@ -5,18 +5,21 @@
  * access numbers. It is read on demand: only until the warp that needs its next access has one.
  * Warps progress at similar speeds, so few accesses are in memory, even if blocks are long.
  *
- * The accesses are coalesced when they are read, and stored in *slabs*. A slab is reused after all
- * of its accesses have been dropped. */
+ * The accesses are coalesced (patterns.c) when they are read, and stored in *slabs*. A slab is
+ * reused after all of its accesses have been dropped. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    SLAB_BYTES = 1 << 20, /* chosen: much larger than an access, small for the host */
+    /* Chosen: much larger than an access, small for the host; a large page of x86-64. */
+    SLAB_BYTES = 1 << 21,
+    ACCESS_ALIGNMENT = 64, /* that of a line of the host's caches, into which most accesses fit */
     /* Minimum number of accesses per chunk. The trace is sorted in parts of about this size, and
      * each chunk decodes all parts that contain one of its blocks. */
     CHUNK_ACCESSES = 1 << 18,
+    GAPS = 256,                 /* chosen: more pairs of accesses than most kernels have */
     MAX_CHUNK_BLOCKS = 1 << 20, /* limits the memory of a chunk */
     /* Blocks per access from which on blocks without accesses are left out. Chosen: protects
      * against a short trace that declares a grid of 2^32 blocks. */
@@ -29,13 +32,15 @@ enum {
     DEFAULT_GAP = 8
 };
 
+/* Slabs are aligned to SLAB_BYTES, so the slab of an access follows from its address. */
 struct fth_slab {
-    struct fth_slab *next; /* in a list of free slabs */
-    size_t used;           /* bytes */
-    size_t accesses;       /* that have not been dropped */
-    bool closed;           /* nothing more will be added */
-    struct fth_slab **free_list;
-    _Alignas(8) char memory[SLAB_BYTES];
+    struct fth_slab *next;     /* in the list of free slabs */
+    struct fth_slab *next_all; /* in the list of all slabs */
+    size_t used;               /* bytes, with this header */
+    size_t accesses;           /* that have not been dropped */
+    bool closed;               /* nothing more will be added */
+    struct fth_slab_pool *pool;
+    _Alignas(ACCESS_ALIGNMENT) char memory[];
 };
 
 struct chunk {
@@ -48,13 +53,13 @@ struct chunk {
     struct fth_skip *skips;          /* the same; NULL without sampling */
 };
 
-/* What warps do between an access of instruction `last` and one of another instruction. */
+/* What a warp does between two accesses, by their instructions. */
 struct gap {
-    bool known;
-    uint32_t last;
-    uint32_t latency, gap;
+    uint32_t last, instruction;
+    uint32_t gap, latency; /* as in struct fth_timed_access, as are the following ones */
     uint16_t shared;
     bool barrier;
+    bool known;
 };
 
 struct fth_streams {
@@ -64,10 +69,10 @@ struct fth_streams {
     struct fth_setting setting;
     uint64_t chunk_blocks;
     struct chunk *chunks; /* open ones, newest first */
-    struct fth_slab *current, *free_slabs;
-    struct fth_line_requests requests; /* of one access */
-    uint64_t *warps;                   /* [instructions][3] */
-    struct gap *gaps;                  /* [instructions] the last one of each instruction */
+    struct fth_slab_pool *pool;
+    struct fth_slab *current;
+    struct gap gaps[GAPS]; /* those that were needed last, by a hash */
+    uint64_t *warps;       /* [instructions][3] */
     uint64_t loaded;
     struct fth_sampler *sampler; /* NULL: all lines are loaded */
     uint64_t issue;              /* ticks between two instructions of a warp, for sampling */
@@ -80,89 +85,83 @@ struct fth_streams {
 
 static void free_slab(struct fth_slab *slab)
 {
-    slab->next = *slab->free_list;
-    *slab->free_list = slab;
+    slab->next = slab->pool->free;
+    slab->pool->free = slab;
+}
+
+void fth_slab_pool_fini(struct fth_slab_pool *pool)
+{
+    while (pool->all) {
+        struct fth_slab *slab = pool->all;
+        pool->all = slab->next_all;
+        free(slab);
+    }
+    pool->free = NULL;
+    fth_patterns_destroy(pool->patterns);
+    pool->patterns = NULL;
+}
+
+/* Returns a slab without accesses, or NULL. */
+static struct fth_slab *take_slab(struct fth_streams *streams)
+{
+    struct fth_slab_pool *pool = streams->pool;
+    struct fth_slab *slab = pool->free;
+    if (slab) {
+        pool->free = slab->next;
+    } else {
+        slab = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
+        if (!slab)
+            return NULL;
+        fth_memory_use_large_pages(slab, SLAB_BYTES);
+        slab->pool = pool;
+        slab->next_all = pool->all;
+        pool->all = slab;
+    }
+    slab->used = sizeof *slab;
+    slab->accesses = 0;
+    slab->closed = false;
+    return slab;
 }
 
 /* Returns memory for an access, or NULL. */
 static struct fth_timed_access *allocate(struct fth_streams *streams, size_t bytes)
 {
     struct fth_slab *slab = streams->current;
-    bytes = (bytes + 7) / 8 * 8;
+    bytes = (bytes + ACCESS_ALIGNMENT - 1) / ACCESS_ALIGNMENT * ACCESS_ALIGNMENT;
     if (!slab || slab->used + bytes > SLAB_BYTES) {
         if (slab) {
             slab->closed = true;
             if (slab->accesses == 0)
                 free_slab(slab);
         }
-        slab = streams->free_slabs;
-        if (slab)
-            streams->free_slabs = slab->next;
-        else
-            slab = malloc(sizeof *slab);
-        streams->current = slab;
+        streams->current = slab = take_slab(streams);
         if (!slab)
             return NULL;
-        slab->used = slab->accesses = 0;
-        slab->closed = false;
-        slab->free_list = &streams->free_slabs;
     }
     struct fth_timed_access *access =
-        (struct fth_timed_access *)(void *)(slab->memory + slab->used);
+        (struct fth_timed_access *)(void *)((char *)slab + slab->used);
     slab->used += bytes;
     slab->accesses++;
-    access->slab = slab;
     return access;
 }
 
-void fth_streams_place(struct fth_warp_stream *stream, uint64_t address)
+void fth_streams_place(const struct fth_timed_access *access, uint64_t address)
 {
-    for (uint32_t i = 0; i < stream->first->line_count; i++)
-        stream->first->lines[i].line += address;
+    /* The access is in a slab of the streams, which may change it. */
+    struct fth_timed_access *own = (struct fth_timed_access *)(uintptr_t)access;
+    for (uint32_t i = 0; i < own->line_count; i++)
+        own->lines[i].line += address;
 }
 
-void fth_streams_drop(struct fth_warp_stream *stream)
+void fth_streams_drop(const struct fth_timed_access *access)
 {
-    struct fth_timed_access *access = stream->first;
-    struct fth_slab *slab = access->slab;
-    stream->first = access->next;
-    if (!stream->first)
-        stream->last = NULL;
+    struct fth_slab *slab =
+        (struct fth_slab *)(void *)((char *)access - (uintptr_t)access % SLAB_BYTES);
     if (--slab->accesses == 0 && slab->closed)
         free_slab(slab);
 }
 
 /* ---- reading ---- */
-
-bool fth_is_whole_request(const struct fth_shape *shape, const struct fth_line_request *request,
-                          const struct fth_cache_run *runs)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < request->run_count; i++)
-        bytes += runs[request->run + i].bytes;
-    return bytes == (uint64_t)__builtin_popcountll(request->sectors) << shape->sector_shift;
-}
-
-/* Copies the requests of an access, with the runs of those that do not cover their sectors. */
-static void copy_lines(const struct fth_streams *streams, struct fth_timed_access *access)
-{
-    const struct fth_line_requests *requests = &streams->requests;
-    struct fth_cache_run *runs = (struct fth_cache_run *)(void *)(access->lines + requests->count);
-    uint32_t run_count = 0;
-    for (size_t i = 0; i < requests->count; i++) {
-        const struct fth_line_request *request = &requests->items[i];
-        const bool whole = fth_is_whole_request(&streams->setting.l1, request, requests->runs);
-        access->lines[i] =
-            (struct fth_timed_line){.line = request->line,
-                                    .sectors = (uint32_t)request->sectors,
-                                    .run = run_count,
-                                    .run_count = (uint16_t)(whole ? 0 : request->run_count),
-                                    .flags = request->flags};
-        for (uint32_t k = 0; k < access->lines[i].run_count; k++)
-            runs[run_count++] = requests->runs[request->run + k];
-    }
-    access->line_count = (uint16_t)requests->count;
-}
 
 const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *access)
 {
@@ -188,37 +187,30 @@ struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
                                    average(step->latency_cycles, step->count, UINT32_MAX)};
 }
 
-/* Finds in the pace what a warp does between its last access, of instruction `last`, and this one.
- */
-static void find_gap(const struct fth_streams *streams, uint32_t last,
-                     struct fth_timed_access *access)
+/* Computes what a warp does between its last access, of instruction `last`, and the next one. */
+static struct gap find_gap(const struct fth_streams *streams, uint32_t last, uint32_t instruction)
 {
     const struct fth_pace_step *step =
-        streams->pace ? fth_pace_find(streams->pace, last, access->instruction) : NULL;
-    access->gap = DEFAULT_GAP;
-    access->latency = 0;
-    access->shared = 0;
-    access->barrier = false;
+        streams->pace ? fth_pace_find(streams->pace, last, instruction) : NULL;
+    struct gap result = {
+        .known = true, .last = last, .instruction = instruction, .gap = DEFAULT_GAP};
     if (!step || !step->count)
-        return;
+        return result;
     const uint32_t gap = average(step->instructions, step->count, UINT32_MAX / 2);
-    access->gap = gap < 1 ? 1 : gap;
-    access->latency = average(step->latency_cycles, step->count, UINT32_MAX);
-    access->shared = (uint16_t)average(step->shared, step->count, UINT16_MAX);
+    result.gap = gap < 1 ? 1 : gap;
+    result.latency = average(step->latency_cycles, step->count, UINT32_MAX);
+    result.shared = (uint16_t)average(step->shared, step->count, UINT16_MAX);
     /* A pair of instructions is separated by the same number of barriers each time, or almost. */
-    access->barrier = step->barriers >= step->count - step->count / 2;
+    result.barrier = step->barriers >= step->count - step->count / 2;
+    return result;
 }
 
 /* Sets what the warp does between its last access, of instruction `last`, and this one. */
 static void set_gap(struct fth_streams *streams, uint32_t last, struct fth_timed_access *access)
 {
-    struct gap *gap = &streams->gaps[access->instruction];
-    if (!gap->known || gap->last != last) {
-        find_gap(streams, last, access);
-        *gap =
-            (struct gap){true, last, access->latency, access->gap, access->shared, access->barrier};
-        return;
-    }
+    struct gap *gap = &streams->gaps[(last * 31 + access->instruction) % GAPS];
+    if (!gap->known || gap->last != last || gap->instruction != access->instruction)
+        *gap = find_gap(streams, last, access->instruction);
     access->gap = gap->gap;
     access->latency = gap->latency;
     access->shared = gap->shared;
@@ -267,6 +259,7 @@ static enum fth_status add_sampled(struct fth_streams *streams, struct chunk *ch
     if (!access)
         return fth_no_memory(error, "model caches", NULL);
     access->instruction = from->instruction;
+    access->kind = (uint8_t)instruction->kind;
     access->line_count = (uint16_t)lines;
     fth_sampler_copy_lines(streams->sampler, pattern, from->first, access);
     fth_skip_take(skip, access);
@@ -280,27 +273,23 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
     FTH_TRY(fth_check_access(from, &streams->setting, error));
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(streams->trace, from->instruction);
+    const size_t warp =
+        (size_t)((from->block - chunk->first) * streams->setting.warps_per_block + from->warp);
     streams->warps[(size_t)from->instruction * 3 + (size_t)instruction->kind]++;
     streams->loaded++;
     if (streams->sampler)
-        return add_sampled(
-            streams, chunk,
-            (size_t)((from->block - chunk->first) * streams->setting.warps_per_block + from->warp),
-            from, instruction, error);
-    struct fth_line_requests *requests = &streams->requests;
-    fth_line_requests_clear(requests);
-    fth_coalesce(requests, &streams->setting.l1, from, instruction);
-    struct fth_timed_access *access = NULL;
-    if (!requests->failed)
-        access = allocate(streams, sizeof *access + requests->count * sizeof *access->lines +
-                                       requests->run_count * sizeof *requests->runs);
+        return add_sampled(streams, chunk, warp, from, instruction, error);
+    size_t bytes = 0;
+    uint64_t shift = 0;
+    const struct fth_timed_access *pattern =
+        fth_patterns_find(streams->pool->patterns, from, instruction, &bytes, &shift);
+    struct fth_timed_access *access = pattern ? allocate(streams, bytes) : NULL;
     if (!access)
         return fth_no_memory(error, "model caches", NULL);
-    struct fth_warp_stream *stream =
-        &chunk->streams[(from->block - chunk->first) * streams->setting.warps_per_block +
-                        from->warp];
-    access->instruction = from->instruction;
-    copy_lines(streams, access);
+    memcpy(access, pattern, bytes);
+    for (uint32_t i = 0; i < access->line_count; i++)
+        access->lines[i].line += shift;
+    struct fth_warp_stream *stream = &chunk->streams[warp];
     set_gap(streams, stream->instruction, access);
     stream->instruction = from->instruction;
     access->phase = 0;
@@ -406,9 +395,10 @@ void fth_streams_close_block(struct fth_streams *streams, uint64_t block)
 }
 
 enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
-                                 const struct fth_warp_stream *stream, struct fth_error *error)
+                                 struct fth_warp_stream *stream, struct fth_error *error)
 {
     struct chunk *chunk = find_chunk(streams, block);
+    stream->first = stream->last = NULL;
     while (!stream->first && chunk->cursor)
         FTH_TRY(read_more(streams, chunk, error));
     return FTH_OK;
@@ -479,10 +469,11 @@ static enum fth_status init(struct fth_streams *streams, uint64_t resident_block
     streams->chunk_blocks = fit > resident_blocks ? fit : resident_blocks;
     if (streams->chunk_blocks > MAX_CHUNK_BLOCKS)
         streams->chunk_blocks = MAX_CHUNK_BLOCKS;
-    const size_t instructions = fth_trace_instruction_count(streams->trace) + 1;
-    streams->warps = calloc(3 * instructions, sizeof *streams->warps);
-    streams->gaps = calloc(instructions, sizeof *streams->gaps);
-    if (!streams->warps || !streams->gaps)
+    streams->warps =
+        calloc(3 * (fth_trace_instruction_count(streams->trace) + 1), sizeof *streams->warps);
+    if (!streams->pool->patterns)
+        streams->pool->patterns = fth_patterns_create(&streams->setting.l1);
+    if (!streams->warps || !streams->pool->patterns)
         return fth_no_memory(error, "model caches", NULL);
     streams->sparse = blocks > resident_blocks && blocks / SPARSE_BLOCKS_PER_ACCESS > accesses;
     return streams->sparse ? find_used_blocks(streams, error) : FTH_OK;
@@ -490,7 +481,8 @@ static enum fth_status init(struct fth_streams *streams, uint64_t resident_block
 
 enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
                                    const struct fth_setting *setting, uint64_t resident_blocks,
-                                   struct fth_streams **out, struct fth_error *error)
+                                   struct fth_slab_pool *pool, struct fth_streams **out,
+                                   struct fth_error *error)
 {
     struct fth_streams *streams = calloc(1, sizeof *streams);
     *out = NULL;
@@ -498,6 +490,7 @@ enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
         return fth_no_memory(error, "model caches", NULL);
     streams->trace = trace;
     streams->launch = launch;
+    streams->pool = pool;
     streams->pace = fth_trace_pace(trace, launch);
     streams->setting = *setting;
     const enum fth_status status = init(streams, resident_blocks, error);
@@ -508,37 +501,21 @@ enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
     return status;
 }
 
-/* Slabs that are neither current nor free belong to accesses that were never dropped: after a
- * failure. They are found through these accesses. */
-static void free_pending(struct fth_streams *streams)
-{
-    for (struct chunk *chunk = streams->chunks; chunk; chunk = chunk->next)
-        for (uint64_t i = 0; chunk->streams && i < chunk->count * streams->setting.warps_per_block;
-             i++)
-            while (chunk->streams[i].first)
-                fth_streams_drop(&chunk->streams[i]);
-}
-
 void fth_streams_destroy(struct fth_streams *streams)
 {
     if (!streams)
         return;
-    free_pending(streams);
     while (streams->chunks) {
         struct chunk *chunk = streams->chunks;
         streams->chunks = chunk->next;
         free_chunk(chunk);
     }
-    while (streams->free_slabs) {
-        struct fth_slab *slab = streams->free_slabs;
-        streams->free_slabs = slab->next;
-        free(slab);
-    }
-    free(streams->current);
-    fth_line_requests_fini(&streams->requests);
+    /* After a failure, accesses have not been dropped. */
+    streams->pool->free = NULL;
+    for (struct fth_slab *slab = streams->pool->all; slab; slab = slab->next_all)
+        free_slab(slab);
     free(streams->used_blocks);
     free(streams->warps);
-    free(streams->gaps);
     free(streams);
 }
 

@@ -4,6 +4,7 @@
  *
  *   timing.c        costs in ticks, from the parameters
  *   streams.c       reads the trace: the accesses of each warp of the resident blocks
+ *   patterns.c      coalesces them
  *   event_queue.c   what happens next
  *   dispatch.c      which block starts where and when
  *   warps.c         when a warp issues its next access
@@ -63,15 +64,21 @@ FTH_MUST_USE enum fth_status fth_timing_choose(const struct fth_model_params *pa
 void fth_timing_read(const struct fth_model_params *params, const struct fth_setting *setting,
                      struct fth_timing *timing);
 
+/* Asks the host to load the line of memory that contains an address into its caches. */
+static inline void fth_prefetch(const void *address)
+{
+    __builtin_prefetch(address);
+}
+
 /* ---- streams.c ---- */
 
 /* The part of an access that touches one line. */
 struct fth_timed_line {
-    uint64_t line;      /* address of its first byte */
-    uint32_t sectors;   /* one bit per sector */
-    uint32_t run;       /* index of its first run in fth_streams_runs() */
-    uint16_t run_count; /* 0: the access covers its sectors completely */
-    uint8_t flags;      /* FTH_LINE_REQUEST_… */
+    uint64_t line;     /* address of its first byte */
+    uint32_t sectors;  /* one bit per sector */
+    uint16_t run;      /* index of its first run in fth_streams_runs() */
+    uint8_t run_count; /* at most one per lane; 0: the access covers its sectors completely */
+    uint8_t flags;     /* FTH_LINE_REQUEST_… */
 };
 
 /* An access of a warp. */
@@ -82,23 +89,54 @@ struct fth_timed_access {
     uint32_t gap;     /* instructions that the warp issues since its last access, this one too */
     uint16_t shared;  /* requests to shared memory among them */
     uint16_t line_count;
-    uint32_t phase;        /* barriers of the warp before the access; set only with sampling */
-    bool barrier;          /* the warp waits at a barrier before the access */
-    struct fth_slab *slab; /* memory that it belongs to */
+    uint32_t phase; /* barriers of the warp before the access; set only with sampling */
+    bool barrier;   /* the warp waits at a barrier before the access */
+    uint8_t kind;   /* enum fth_trace_access_kind */
     struct fth_timed_line lines[]; /* [line_count] */
 };
 
 /* The accesses of one warp that are loaded. */
 struct fth_warp_stream {
-    struct fth_timed_access *first, *last; /* both NULL: none */
-    uint32_t instruction; /* of the last access that was loaded; FTH_PACE_START: none */
+    struct fth_timed_access *first; /* that was loaded after all earlier ones were taken */
+    struct fth_timed_access *last;  /* both NULL: none is loaded */
+    uint32_t instruction;           /* of the last access that was loaded; FTH_PACE_START: none */
 };
+
+/* ---- patterns.c ---- */
+
+/* Coalesces accesses, and remembers the results. */
+struct fth_patterns;
+
+/* Returns NULL without memory. */
+struct fth_patterns *fth_patterns_create(const struct fth_shape *shape);
+void fth_patterns_destroy(struct fth_patterns *patterns);
+/* Coalesces an access with at least one thread. Returns an access of *bytes bytes, valid until the
+ * next call, whose lines are those of the access minus *shift; gap, latency, shared and barrier are
+ * 0. NULL: no memory. */
+const struct fth_timed_access *fth_patterns_find(struct fth_patterns *patterns,
+                                                 const struct fth_compact_access *access,
+                                                 const struct fth_trace_instruction *instruction,
+                                                 size_t *bytes, uint64_t *shift);
+/* Whether a request covers all bytes of its sectors. */
+bool fth_is_whole_request(const struct fth_shape *shape, const struct fth_line_request *request,
+                          const struct fth_cache_run *runs);
+
+/* ---- streams.c ---- */
 
 struct fth_streams;
 
+/* Memory for accesses and their patterns. The launches of a trace use it one after the other. */
+struct fth_slab_pool {
+    struct fth_slab *all, *free;   /* lists of slabs */
+    struct fth_patterns *patterns; /* NULL: none yet */
+};
+void fth_slab_pool_fini(struct fth_slab_pool *pool);
+
+/* The streams keep `pool` until they are destroyed. Others must not use it at the same time. */
 FTH_MUST_USE enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
                                                 const struct fth_setting *setting,
                                                 uint64_t resident_blocks,
+                                                struct fth_slab_pool *pool,
                                                 struct fth_streams **streams,
                                                 struct fth_error *error);
 void fth_streams_destroy(struct fth_streams *streams);
@@ -111,19 +149,23 @@ FTH_MUST_USE enum fth_status fth_streams_open_block(struct fth_streams *streams,
                                                     struct fth_warp_stream **warps,
                                                     struct fth_error *error);
 void fth_streams_close_block(struct fth_streams *streams, uint64_t block);
-/* Reads more of the trace if nothing of the stream of a warp is loaded. */
+/* Reads the trace until an access of a warp is loaded; none of it is. */
 FTH_MUST_USE enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
-                                              const struct fth_warp_stream *stream,
+                                              struct fth_warp_stream *stream,
                                               struct fth_error *error);
-/* Gives the next access of a warp of an open block; *access is NULL at the end. */
-static inline FTH_MUST_USE enum fth_status fth_streams_peek(struct fth_streams *streams,
+/* Gives the first access of a warp of an open block, or, if `last` is not NULL, the one after
+ * `last`. *access is NULL at the end. */
+static inline FTH_MUST_USE enum fth_status fth_streams_next(struct fth_streams *streams,
                                                             uint64_t block,
-                                                            const struct fth_warp_stream *stream,
+                                                            struct fth_warp_stream *stream,
+                                                            const struct fth_timed_access *last,
                                                             const struct fth_timed_access **access,
                                                             struct fth_error *error)
 {
-    if (!stream->first)
-        FTH_TRY(fth_streams_read(streams, block, stream, error));
+    *access = last ? last->next : stream->first;
+    if (*access)
+        return FTH_OK;
+    FTH_TRY(fth_streams_read(streams, block, stream, error));
     *access = stream->first;
     return FTH_OK;
 }
@@ -133,11 +175,11 @@ struct fth_timed_tail {
 };
 struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
                                        const struct fth_warp_stream *stream);
-/* Moves the first access of a stream, to local memory, to the local memory of its warp. Before
- * that, its addresses are offsets. */
-void fth_streams_place(struct fth_warp_stream *stream, uint64_t address);
-/* Removes the first access of a stream. It is no longer valid afterwards. */
-void fth_streams_drop(struct fth_warp_stream *stream);
+/* Moves an access to local memory to the local memory of its warp. Before that, its addresses are
+ * offsets. */
+void fth_streams_place(const struct fth_timed_access *access, uint64_t address);
+/* Frees an access. It is no longer valid afterwards. */
+void fth_streams_drop(const struct fth_timed_access *access);
 /* The runs of an access that is not yet dropped. */
 const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *access);
 /* Accesses of warps so far: [instructions][3], by kind; and their sum. */
@@ -152,9 +194,6 @@ void fth_streams_set_sampler(struct fth_streams *streams, struct fth_sampler *sa
  * that were not loaded. */
 uint64_t fth_streams_skipped(const struct fth_streams *streams, uint64_t block,
                              const struct fth_warp_stream *stream);
-/* Whether a request covers all bytes of its sectors. */
-bool fth_is_whole_request(const struct fth_shape *shape, const struct fth_line_request *request,
-                          const struct fth_cache_run *runs);
 
 /* ---- event_queue.c ---- */
 
@@ -169,6 +208,10 @@ void fth_event_queue_destroy(struct fth_event_queue *queue);
 void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t time);
 /* Removes the next event and gives its time in ticks. False: there is none. */
 bool fth_event_queue_take(struct fth_event_queue *queue, uint32_t *event, uint64_t *time);
+/* Gives an event that is due soon, and stays in the queue. Repeated calls give the events in their
+ * order, until the last one is 20 events ahead. Events that are added before it afterwards are not
+ * given. False: no event to give. */
+bool fth_event_queue_ahead(struct fth_event_queue *queue, uint32_t *event);
 
 /* ---- dispatch.c ---- */
 
@@ -199,20 +242,20 @@ bool fth_dispatch_choose(struct fth_dispatch *dispatch, uint32_t *slot);
 struct fth_slot_flight {
     uint64_t ready;
     uint32_t sectors;
+    uint32_t partial; /* in the L2: sectors that are written in part */
 };
 
 /* A cache whose sectors can be in flight. */
 struct fth_timed_cache {
     struct fth_cache *cache;
-    struct fth_slot_flight *flight; /* [slots] */
+    struct fth_slot_flight *flight; /* [slots]; set when a line is placed in the slot */
     size_t slots;
 };
 
 FTH_MUST_USE enum fth_status fth_timed_cache_init(struct fth_timed_cache *cache,
                                                   const struct fth_shape *shape, uint64_t seed,
-                                                  struct fth_error *error);
+                                                  uint64_t copies, struct fth_error *error);
 void fth_timed_cache_fini(struct fth_timed_cache *cache);
-void fth_timed_cache_clear(struct fth_timed_cache *cache);
 
 /* Returns those of `sectors` that are still in flight at `now`. */
 static inline uint32_t fth_flight_pending(const struct fth_slot_flight *flight, uint32_t sectors,
@@ -224,11 +267,13 @@ static inline uint32_t fth_flight_pending(const struct fth_slot_flight *flight, 
 static inline void fth_flight_add(struct fth_slot_flight *flight, bool fresh, uint32_t sectors,
                                   uint64_t now, uint64_t ready)
 {
-    if (fresh || flight->ready <= now)
-        *flight = (struct fth_slot_flight){ready, sectors};
-    else
-        *flight = (struct fth_slot_flight){ready > flight->ready ? ready : flight->ready,
-                                           flight->sectors | sectors};
+    if (fresh || flight->ready <= now) {
+        flight->ready = ready;
+        flight->sectors = sectors;
+    } else {
+        flight->ready = ready > flight->ready ? ready : flight->ready;
+        flight->sectors |= sectors;
+    }
 }
 
 /* Totals with the profiles of a cache. fth_totals_init() returns false without memory. */
@@ -274,6 +319,12 @@ void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request 
                         uint32_t counted, uint64_t now);
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                              uint64_t now);
+/* Load what a request will need into the host's caches: of the sets of its line, and, some time
+ * later, of the line. They change nothing else. */
+void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
+                          const struct fth_timed_line *line);
+void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
+                               const struct fth_timed_line *line, bool writes);
 /* [instructions + 1]; the last one has the write-backs. */
 struct fth_l2_counts *fth_timed_l2_counts(struct fth_timed_l2 *l2);
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);
@@ -301,6 +352,15 @@ FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
                           uint64_t now, uint64_t *accepted, uint64_t *done);
+/* Load what an access of an SM will need into the host's caches, in steps: of its L1, of the sets
+ * of the L2, and of the lines of the L2. The second step returns which of its first lines will go
+ * to the L2, one bit per line; the third step needs them. They change nothing else. */
+void fth_timed_l1s_prepare(const struct fth_timed_l1s *l1s, uint32_t sm,
+                           const struct fth_timed_access *access);
+uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                    const struct fth_timed_access *access);
+void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                 const struct fth_timed_access *access, uint32_t lines);
 /* Occupies the L1 with requests to shared memory, each as long as a line. */
 void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t requests,
                               uint64_t now);
@@ -427,6 +487,9 @@ FTH_MUST_USE enum fth_status fth_warps_start_block(struct fth_warps *warps, uint
 /* The event of a warp: issues its next access. */
 FTH_MUST_USE enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
                                            struct fth_error *error);
+/* Loads what the events of warps will need into the host's caches; changes nothing else. To be
+ * called with the events of fth_event_queue_ahead(). */
+void fth_warps_prepare(struct fth_warps *warps, uint32_t event);
 /* When the last access of all warps was complete. */
 uint64_t fth_warps_end(const struct fth_warps *warps);
 

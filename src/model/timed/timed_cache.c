@@ -5,25 +5,18 @@
 #include <string.h>
 
 enum fth_status fth_timed_cache_init(struct fth_timed_cache *cache, const struct fth_shape *shape,
-                                     uint64_t seed, struct fth_error *error)
+                                     uint64_t seed, uint64_t copies, struct fth_error *error)
 {
-    FTH_TRY(fth_shape_create_cache(shape, seed, &cache->cache, error));
-    cache->slots = (size_t)(shape->sets * shape->ways);
-    cache->flight = calloc(cache->slots, sizeof *cache->flight);
+    FTH_TRY(fth_shape_create_cache(shape, seed, copies, &cache->cache, error));
+    cache->slots = cache->cache->slots;
+    cache->flight = fth_cache_array(cache->cache, cache->slots, sizeof *cache->flight);
     return cache->flight ? FTH_OK : fth_no_memory(error, "model caches", NULL);
 }
 
 void fth_timed_cache_fini(struct fth_timed_cache *cache)
 {
     fth_cache_destroy(cache->cache);
-    free(cache->flight);
     *cache = (struct fth_timed_cache){0};
-}
-
-void fth_timed_cache_clear(struct fth_timed_cache *cache)
-{
-    fth_cache_clear(cache->cache);
-    memset(cache->flight, 0, cache->slots * sizeof *cache->flight);
 }
 
 bool fth_totals_init(struct fth_cache_level_totals *totals, const struct fth_shape *shape)

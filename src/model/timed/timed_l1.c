@@ -19,6 +19,15 @@
  * sends within the time in which requests merge. */
 enum { READ_SLOTS = 64 };
 
+/* Maximum number of lines of all L1s for which they are copies in one structure. Chosen: much more
+ * than GPUs have, and less than a cache can have. */
+#define MAX_SHARED_LINES ((uint64_t)1 << 22)
+
+/* The number of lines between a step of the preparation and the next one in an access with many
+ * lines. Chosen: processing these lines takes longer than the latency of the
+ * host's memory. */
+enum { PREPARED_LINES = 4 };
+
 /* The last read of a line that missed. */
 struct recent_read {
     uint64_t line, until;
@@ -32,16 +41,21 @@ struct recent_store {
 };
 
 struct l1 {
-    struct fth_timed_cache cache; /* cache.cache is NULL before its first use */
-    bool used;                    /* in this launch */
+    struct fth_timed_cache *cache; /* its own one, or that of all L1s */
+    uint32_t first_set;            /* of this L1 in the cache */
+    bool used;                     /* in this launch */
     uint64_t free_at;
-    struct recent_read reads[READ_SLOTS];
     struct recent_store store;
+    struct recent_read reads[READ_SLOTS];
 };
 
 struct fth_timed_l1s {
     struct l1 *l1s; /* [sms] */
     uint64_t sms;
+    /* [sms] `cache` is NULL before its first use. If the L1s are copies in one structure, only the
+     * first one is used. */
+    struct fth_timed_cache *caches;
+    uint64_t copies;
     struct fth_shape shape;
     struct fth_timing timing;
     struct fth_timed_l2 *l2;
@@ -61,9 +75,10 @@ enum fth_status fth_timed_l1s_create(uint64_t sms, size_t instructions, struct f
         l1s->sms = sms;
         l1s->instructions = instructions;
         l1s->l1s = calloc((size_t)sms, sizeof *l1s->l1s);
+        l1s->caches = calloc((size_t)sms, sizeof *l1s->caches);
         l1s->counts = calloc(instructions + 1, sizeof *l1s->counts);
     }
-    if (l1s && l1s->l1s && l1s->counts)
+    if (l1s && l1s->l1s && l1s->caches && l1s->counts)
         return FTH_OK;
     fth_timed_l1s_destroy(l1s);
     *out = NULL;
@@ -74,12 +89,27 @@ void fth_timed_l1s_destroy(struct fth_timed_l1s *l1s)
 {
     if (!l1s)
         return;
-    for (uint64_t sm = 0; l1s->l1s && sm < l1s->sms; sm++)
-        fth_timed_cache_fini(&l1s->l1s[sm].cache);
+    for (uint64_t i = 0; l1s->caches && i < l1s->sms; i++)
+        fth_timed_cache_fini(&l1s->caches[i]);
     fth_totals_fini(&l1s->totals);
     free(l1s->l1s);
+    free(l1s->caches);
     free(l1s->counts);
     free(l1s);
+}
+
+/* Decides whether the L1s are copies in one structure. */
+static void place_l1s(struct fth_timed_l1s *l1s)
+{
+    const struct fth_shape *shape = &l1s->shape;
+    const bool shared = strcmp(shape->policy, "clock") == 0 &&
+                        shape->sets * shape->ways <= MAX_SHARED_LINES / l1s->sms;
+    l1s->copies = shared ? l1s->sms : 1;
+    for (uint64_t sm = 0; sm < l1s->sms; sm++) {
+        fth_timed_cache_fini(&l1s->caches[sm]);
+        l1s->l1s[sm].cache = &l1s->caches[shared ? 0 : sm];
+        l1s->l1s[sm].first_set = (uint32_t)(shared ? sm * shape->sets : 0);
+    }
 }
 
 enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_setting *setting,
@@ -90,11 +120,13 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
     l1s->shape = setting->l1;
     l1s->timing = *timing;
     l1s->l2 = l2;
+    if (changed)
+        place_l1s(l1s);
     for (uint64_t sm = 0; sm < l1s->sms; sm++) {
         l1s->l1s[sm].used = false;
         l1s->l1s[sm].free_at = 0;
-        if (changed)
-            fth_timed_cache_fini(&l1s->l1s[sm].cache);
+        if (l1s->caches[sm].cache)
+            fth_cache_clear(l1s->caches[sm].cache);
     }
     if (!changed && l1s->totals.profile_size)
         return FTH_OK;
@@ -103,15 +135,13 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
                                                       : fth_no_memory(error, "model caches", NULL);
 }
 
-/* Creates or empties the L1 of an SM before its first use in a launch. */
+/* Prepares the L1 of an SM before its first use in a launch. */
 static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
 {
     struct l1 *l1 = &l1s->l1s[sm];
     struct fth_error ignored = FTH_NO_ERROR;
-    if (l1->cache.cache)
-        fth_timed_cache_clear(&l1->cache);
-    else if (fth_timed_cache_init(&l1->cache, &l1s->shape, l1s->shape.seed + sm, &ignored) !=
-             FTH_OK)
+    if (!l1->cache->cache && fth_timed_cache_init(l1->cache, &l1s->shape, l1s->shape.seed + sm,
+                                                  l1s->copies, &ignored) != FTH_OK)
         return false;
     l1->used = true;
     memset(l1->reads, 0, sizeof l1->reads);
@@ -186,13 +216,19 @@ static uint64_t draw(uint64_t line, uint64_t now)
            48;
 }
 
+/* Returns the entry for reads of a line in the table of an SM. */
+static struct recent_read *find_recent(const struct fth_timed_l1s *l1s, uint32_t sm, uint64_t line)
+{
+    const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
+    return &l1s->l1s[sm].reads[hash >> 58 & (READ_SLOTS - 1)];
+}
+
 /* Sends a read to the L2, or merges it with the last one of the line. */
 static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                           uint32_t sectors, uint64_t now)
 {
     const uint64_t line = request->line->line;
-    const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
-    struct recent_read *recent = &l1s->l1s[request->sm].reads[hash >> 58 & (READ_SLOTS - 1)];
+    struct recent_read *recent = find_recent(l1s, request->sm, line);
     if (recent->line == line && now < recent->until)
         return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
     const uint64_t random = draw(line, now), quarter = 65536 / 4;
@@ -206,9 +242,11 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
 static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                           uint64_t now)
 {
-    struct fth_timed_cache *cache = &l1s->l1s[request->sm].cache;
+    const struct l1 *l1 = &l1s->l1s[request->sm];
+    struct fth_timed_cache *cache = l1->cache;
     const uint32_t sectors = request->line->sectors;
-    struct fth_cache_location location = fth_cache_locate(cache->cache, request->line->line);
+    struct fth_cache_location location =
+        fth_cache_locate_in(cache->cache, l1->first_set, request->line->line);
     const uint32_t missing = (uint32_t)fth_cache_missing(cache->cache, &location, sectors,
                                                          request->runs, request->line->run_count);
     const uint32_t held = sectors & ~missing;
@@ -253,9 +291,11 @@ static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_re
 static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                        uint64_t now)
 {
-    struct fth_timed_cache *cache = &l1s->l1s[request->sm].cache;
+    const struct l1 *l1 = &l1s->l1s[request->sm];
+    struct fth_timed_cache *cache = l1->cache;
     const struct fth_timed_line *line = request->line;
-    struct fth_cache_location location = fth_cache_locate(cache->cache, line->line);
+    struct fth_cache_location location =
+        fth_cache_locate_in(cache->cache, l1->first_set, line->line);
     uint32_t hits = (uint32_t)fth_cache_held(cache->cache, &location, line->sectors);
     uint32_t distance = UINT32_MAX;
     const bool allocates = !(line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
@@ -271,7 +311,7 @@ static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request
             fth_cache_write(cache->cache, &location, run, &result);
             distance = i == 0 ? result.distance : distance;
             if (fresh && location.slot != FTH_NO_SLOT)
-                cache->flight[location.slot] = (struct fth_slot_flight){0};
+                cache->flight[location.slot].ready = 0;
         }
     }
     count(l1s, request, FTH_TRACE_WRITE, hits, 0, distance);
@@ -283,11 +323,13 @@ static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request
 static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                        enum fth_trace_access_kind kind, uint64_t now)
 {
-    struct fth_timed_cache *cache = &l1s->l1s[request->sm].cache;
+    const struct l1 *l1 = &l1s->l1s[request->sm];
+    struct fth_timed_cache *cache = l1->cache;
     uint32_t fetched = 0;
     if ((kind != FTH_TRACE_READ || request->line->flags & FTH_LINE_REQUEST_EVICT) &&
         l1s->shape.bypass != FTH_BYPASS_ALL) {
-        struct fth_cache_location location = fth_cache_locate(cache->cache, request->line->line);
+        struct fth_cache_location location =
+            fth_cache_locate_in(cache->cache, l1->first_set, request->line->line);
         fth_cache_drop(cache->cache, &location);
     }
     count(l1s, request, kind, 0, 0, UINT32_MAX);
@@ -313,6 +355,90 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
     return now;
 }
 
+/* ---- preparation ---- */
+
+static bool goes_to_l2(const struct l1 *l1, const struct fth_timed_access *access,
+                       const struct fth_timed_line *line)
+{
+    if (access->kind != FTH_TRACE_READ)
+        return true;
+    const struct fth_cache *cache = l1->cache->cache;
+    const struct fth_cache_location location =
+        fth_cache_locate_in(cache, l1->first_set, line->line);
+    return fth_cache_missing(cache, &location, line->sectors, NULL, 0) != 0;
+}
+
+static inline void prepare_l1(const struct l1 *l1, const struct fth_timed_line *line)
+{
+    fth_prefetch(
+        &l1->cache->flight[fth_cache_prepare(l1->cache->cache, l1->first_set, line->line)]);
+}
+
+FTH_CLONES
+static void prepare_lines(const struct l1 *l1, const struct fth_timed_access *access)
+{
+    for (uint32_t i = 0; i < access->line_count && i < 3 * PREPARED_LINES; i++)
+        prepare_l1(l1, &access->lines[i]);
+}
+
+void fth_timed_l1s_prepare(const struct fth_timed_l1s *l1s, uint32_t sm,
+                           const struct fth_timed_access *access)
+{
+    if (l1s->l1s[sm].used)
+        prepare_lines(&l1s->l1s[sm], access);
+}
+
+FTH_CLONES
+static uint32_t prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
+                             const struct fth_timed_access *access)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < access->line_count && i < 2 * PREPARED_LINES; i++)
+        if (goes_to_l2(&l1s->l1s[sm], access, &access->lines[i])) {
+            fth_prefetch(find_recent(l1s, sm, access->lines[i].line));
+            fth_timed_l2_prepare(l1s->l2, sm, &access->lines[i]);
+            mask |= (uint32_t)1 << i;
+        }
+    return mask;
+}
+
+uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                    const struct fth_timed_access *access)
+{
+    return l1s->l1s[sm].used ? prepare_sets(l1s, sm, access) : 0;
+}
+
+void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                 const struct fth_timed_access *access, uint32_t lines)
+{
+    for (uint32_t i = 0; i < access->line_count && i < PREPARED_LINES; i++)
+        if (lines >> i & 1)
+            fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[i],
+                                      access->kind != FTH_TRACE_READ);
+}
+
+/* Continues the preparation of an access with many lines while line `i` is processed. Bit k of
+ * *lines is set if line i + k was found to go to the L2. */
+static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
+                                   const struct fth_timed_access *access, uint32_t i,
+                                   uint32_t *lines)
+{
+    const struct l1 *l1 = &l1s->l1s[sm];
+    const uint32_t near = i + PREPARED_LINES, far = near + PREPARED_LINES;
+    if (far + PREPARED_LINES < access->line_count)
+        prepare_l1(l1, &access->lines[far + PREPARED_LINES]);
+    *lines >>= 1;
+    if (far < access->line_count && goes_to_l2(l1, access, &access->lines[far])) {
+        fth_timed_l2_prepare(l1s->l2, sm, &access->lines[far]);
+        *lines |= (uint32_t)1 << (2 * PREPARED_LINES);
+    }
+    if (near < access->line_count && *lines >> PREPARED_LINES & 1)
+        fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[near],
+                                  access->kind != FTH_TRACE_READ);
+}
+
+/* ---- accesses ---- */
+
 FTH_CLONES
 static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
@@ -324,11 +450,14 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     const struct fth_cache_run *runs = fth_streams_runs(access);
     uint64_t at = now > l1->free_at ? now : l1->free_at;
     *accepted = *done = at;
+    uint32_t lines = 0;
     for (uint32_t i = 0; i < access->line_count; i++, at += l1s->timing.l1_line) {
         const struct fth_timed_request request = {.sm = sm,
                                                   .instruction = access->instruction,
                                                   .line = &access->lines[i],
                                                   .runs = runs + access->lines[i].run};
+        if (access->line_count > PREPARED_LINES)
+            prepare_further(l1s, sm, access, i, &lines);
         const uint64_t ready = run_request(l1s, &request, kind, at);
         *done = ready > *done ? ready : *done;
     }

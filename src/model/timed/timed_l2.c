@@ -41,16 +41,10 @@ struct pending_read {
     uint32_t sectors, count;
 };
 
-/* A slot with partly written sectors. */
-struct partial {
-    uint32_t sectors; /* 0: none */
-    uint64_t since;   /* number of the write that made it so */
-};
-
 struct side {
     struct fth_timed_cache cache;
-    struct partial *partials; /* [cache.slots] */
-    uint64_t free_at;         /* when it can take the next sector */
+    uint64_t *partial_since; /* [cache.slots] the write that made the line of the slot partial */
+    uint64_t free_at;        /* when it can take the next sector */
 };
 
 struct fth_timed_l2 {
@@ -65,7 +59,9 @@ struct fth_timed_l2 {
     size_t group_sms, sms;
     struct busy_sector atomics[ATOMIC_SLOTS];
     struct pending_read *reads; /* [groups][JOIN_SLOTS] */
-    size_t read_count;
+    /* The times of `reads` include the duration of the launches before the current one, so that
+     * reads of these launches are no longer under way. */
+    uint64_t epoch, latest_read;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
     uint64_t partial_writes;
     uint64_t launch_sectors;      /* that a launch reads from memory if the L2 is empty */
@@ -89,8 +85,7 @@ static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_mod
                         &l2->group_sms, error));
     for (size_t i = 0; i < l2->group_sms; i++)
         groups = l2->group_of_sm[i] >= groups ? l2->group_of_sm[i] + 1 : groups;
-    l2->read_count = (size_t)groups * JOIN_SLOTS;
-    l2->reads = calloc(l2->read_count + 1, sizeof *l2->reads);
+    l2->reads = calloc((size_t)groups * JOIN_SLOTS + 1, sizeof *l2->reads);
     return l2->reads ? FTH_OK : fth_no_memory(error, "model caches", NULL);
 }
 
@@ -108,9 +103,9 @@ static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_para
     l2->partial_ways = fth_model_integer(params, FTH_KEY_PARTIAL_WAYS);
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
-        FTH_TRY(fth_timed_cache_init(&side->cache, &l2->shape, l2->shape.seed + i, error));
-        side->partials = calloc(side->cache.slots, sizeof *side->partials);
-        if (!side->partials)
+        FTH_TRY(fth_timed_cache_init(&side->cache, &l2->shape, l2->shape.seed + i, 1, error));
+        side->partial_since = calloc(side->cache.slots, sizeof *side->partial_since);
+        if (!side->partial_since)
             return fth_no_memory(error, "model caches", NULL);
     }
     FTH_TRY(fth_side_of_sms(params, setting, l2->side_of_sm, error));
@@ -144,7 +139,7 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
         return;
     for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
         fth_timed_cache_fini(&l2->sides[i].cache);
-        free(l2->sides[i].partials);
+        free(l2->sides[i].partial_since);
     }
     free(l2->sides);
     free(l2->port_free_at);
@@ -156,26 +151,38 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
     free(l2);
 }
 
+/* Empties a side. */
+static void clear_side(struct side *side)
+{
+    struct fth_cache *cache = side->cache.cache;
+    const uint32_t *sets = cache->used_sets;
+    if (!sets || cache->used_set_count == cache->sets)
+        memset(side->cache.flight, 0, side->cache.slots * sizeof *side->cache.flight);
+    for (uint32_t i = 0; sets && i < cache->used_set_count; i++) {
+        const uint32_t end = fth_set_used_end(cache, sets[i]);
+        for (uint32_t slot = cache->first[sets[i]]; slot < end; slot++)
+            side->cache.flight[slot].partial = 0;
+    }
+    fth_cache_clear(cache);
+}
+
 void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing, bool cold)
 {
     l2->timing = *timing;
     for (uint64_t i = 0; i < l2->side_count; i++) {
-        if (cold) {
-            fth_timed_cache_clear(&l2->sides[i].cache);
-            memset(l2->sides[i].partials, 0,
-                   l2->sides[i].cache.slots * sizeof *l2->sides[i].partials);
-        }
-        memset(l2->sides[i].cache.flight, 0,
-               l2->sides[i].cache.slots * sizeof *l2->sides[i].cache.flight);
-        l2->sides[i].free_at = 0;
+        struct side *side = &l2->sides[i];
+        if (cold)
+            clear_side(side);
+        for (size_t slot = 0; !cold && slot < side->cache.slots; slot++)
+            side->cache.flight[slot].ready = 0;
+        side->free_at = 0;
     }
     l2->memory_free_at = 0;
     memset(l2->atomics, 0, sizeof l2->atomics);
     l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;
     l2->used = true;
     memset(l2->port_free_at, 0, l2->sms * sizeof *l2->port_free_at);
-    if (l2->reads)
-        memset(l2->reads, 0, l2->read_count * sizeof *l2->reads);
+    l2->epoch = l2->latest_read;
 }
 
 struct fth_l2_counts *fth_timed_l2_counts(struct fth_timed_l2 *l2)
@@ -246,20 +253,20 @@ static void write_back(struct fth_timed_l2 *l2, const struct fth_cache_result *r
 }
 
 /* Reads what is missing of the partly written sectors of a slot, because they are written back. */
-static void complete(struct fth_timed_l2 *l2, struct partial *partial)
+static void complete(struct fth_timed_l2 *l2, struct fth_slot_flight *slot)
 {
-    const uint32_t count = count_bits(partial->sectors);
+    const uint32_t count = count_bits(slot->partial);
     l2->counts[l2->instructions].dram_reads += count;
     l2->memory_free_at += count * l2->timing.mem_sector;
-    partial->sectors = 0;
+    slot->partial = 0;
 }
 
 /* Prepares a slot for a line that has just been allocated in it. */
 static void renew(struct fth_timed_l2 *l2, struct side *side, uint32_t slot)
 {
-    side->cache.flight[slot] = (struct fth_slot_flight){0};
-    if (side->partials[slot].sectors)
-        complete(l2, &side->partials[slot]);
+    side->cache.flight[slot].ready = 0;
+    if (side->cache.flight[slot].partial)
+        complete(l2, &side->cache.flight[slot]);
 }
 
 /* Places sectors that arrive at `ready` in a side. */
@@ -276,7 +283,7 @@ static uint32_t fill(struct fth_timed_l2 *l2, struct side *side,
         renew(l2, side, location->slot);
     if (sectors) {
         fth_flight_add(&cache->flight[location->slot], fresh, sectors, now, ready);
-        side->partials[location->slot].sectors &= ~sectors;
+        cache->flight[location->slot].partial &= ~sectors;
     }
     return result.distance;
 }
@@ -401,17 +408,18 @@ static bool can_join(const struct fth_timed_l2 *l2, const struct pending_read *r
            now < read->until && read->begin < now + (read->until - read->begin);
 }
 
-uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                           uint32_t sectors, uint64_t now, uint32_t *fetched)
+FTH_CLONES
+static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                         uint32_t sectors, uint64_t now, uint32_t *fetched)
 {
     const struct fth_timing *timing = &l2->timing;
     const uint64_t line = request->line->line, side = l2->side_of_sm[request->sm];
     const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
     const uint64_t at_join = sent + timing->to_join;
     struct pending_read *read = find_read(l2, request->sm, line, sectors);
-    if (read && can_join(l2, read, line, sectors, at_join)) {
+    if (read && can_join(l2, read, line, sectors, l2->epoch + at_join)) {
         read->count++;
-        return read->ready;
+        return read->ready - l2->epoch;
     }
     if (l2->curves)
         fth_curves_add_l2(l2->curves, line, sectors);
@@ -427,9 +435,18 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
     const uint64_t wait =
         occupy(&l2->sides[side].free_at, at_l2, count_bits(sectors) * timing->l2_sector) - at_l2;
     const uint64_t until = found.ready + timing->to_l2, ready = until + wait + timing->to_join;
-    if (read)
-        *read = (struct pending_read){line, at_join, until, ready, sectors, 1};
+    if (read) {
+        *read = (struct pending_read){
+            line, l2->epoch + at_join, l2->epoch + until, l2->epoch + ready, sectors, 1};
+        l2->latest_read = read->until > l2->latest_read ? read->until : l2->latest_read;
+    }
     return ready;
+}
+
+uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                           uint32_t sectors, uint64_t now, uint32_t *fetched)
+{
+    return run_read(l2, request, sectors, now, fetched);
 }
 
 /* Invalidates the written bytes in all sides but two. */
@@ -478,15 +495,14 @@ static void limit_partials(struct fth_timed_l2 *l2, struct side *side, uint32_t 
     uint32_t oldest = first;
     uint64_t count = 0;
     for (uint32_t slot = first; slot < end; slot++) {
-        const struct partial *partial = &side->partials[slot];
-        if (!partial->sectors)
+        if (!side->cache.flight[slot].partial)
             continue;
-        if (!count++ || partial->since < side->partials[oldest].since)
+        if (!count++ || side->partial_since[slot] < side->partial_since[oldest])
             oldest = slot;
     }
     if (!l2->partial_ways || count <= l2->partial_ways)
         return;
-    complete(l2, &side->partials[oldest]);
+    complete(l2, &side->cache.flight[oldest]);
     const uint32_t dirty = count_bits(fth_cache_write_back(side->cache.cache, oldest));
     l2->counts[l2->instructions].dram_writes += dirty;
     l2->memory_free_at += dirty * l2->timing.mem_sector;
@@ -496,13 +512,13 @@ static void limit_partials(struct fth_timed_l2 *l2, struct side *side, uint32_t 
 static void update_partials(struct fth_timed_l2 *l2, struct side *side,
                             const struct fth_cache_location *location, uint32_t touched)
 {
-    struct partial *partial = &side->partials[location->slot];
-    const uint32_t before = partial->sectors;
-    partial->sectors &= ~touched;
-    partial->sectors |= (uint32_t)fth_cache_missing(side->cache.cache, location, touched, NULL, 0);
-    if (before || !partial->sectors)
+    uint32_t *partial = &side->cache.flight[location->slot].partial;
+    const uint32_t before = *partial;
+    *partial &= ~touched;
+    *partial |= (uint32_t)fth_cache_missing(side->cache.cache, location, touched, NULL, 0);
+    if (before || !*partial)
         return;
-    partial->since = l2->partial_writes++;
+    side->partial_since[location->slot] = l2->partial_writes++;
     limit_partials(l2, side, location->set);
 }
 
@@ -533,8 +549,9 @@ static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
     return distance;
 }
 
-void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                        uint32_t counted, uint64_t now)
+FTH_CLONES
+static void run_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                      uint32_t counted, uint64_t now)
 {
     const struct fth_timing *timing = &l2->timing;
     const uint64_t home = home_of(l2, request->line->line);
@@ -564,6 +581,12 @@ static uint64_t begin_atomic(struct fth_timed_l2 *l2, const struct fth_timed_lin
                   l2->timing.atomic[(line->flags & FTH_LINE_REQUEST_FLOAT) != 0]);
 }
 
+void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                        uint32_t counted, uint64_t now)
+{
+    run_write(l2, request, counted, now);
+}
+
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                              uint64_t now)
 {
@@ -578,4 +601,27 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
     count(l2, request, FTH_TRACE_ATOMIC, sectors, &found);
     write_home(l2, home, request, home);
     return found.ready + timing->to_l2 + timing->to_join;
+}
+
+void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
+                          const struct fth_timed_line *line)
+{
+    const uint64_t home = home_of(l2, line->line), near = l2->side_of_sm[sm];
+    fth_cache_prepare(l2->sides[near].cache.cache, 0, line->line);
+    if (home != near)
+        fth_cache_prepare(l2->sides[home].cache.cache, 0, line->line);
+    fth_prefetch(find_read(l2, sm, line->line, line->sectors));
+}
+
+void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
+                               const struct fth_timed_line *line, bool writes)
+{
+    const uint64_t home = home_of(l2, line->line), near = l2->side_of_sm[sm];
+    const struct fth_timed_cache *cache = &l2->sides[near].cache;
+    bool found = false;
+    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line, writes, &found)]);
+    if (home == near || (found && !writes))
+        return;
+    cache = &l2->sides[home].cache;
+    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line, writes, &found)]);
 }

@@ -17,6 +17,7 @@ struct run {
     struct fth_curves *curves; /* NULL: not wanted */
     struct fth_timed_l1s *l1s;
     struct fth_timed_l2 *l2;
+    struct fth_slab_pool pool;
     uint64_t done, total;        /* accesses */
     struct fth_sampler *sampler; /* NULL: all lines are simulated */
 
@@ -83,11 +84,13 @@ static enum fth_status report(const struct run *run, struct fth_error *error)
 
 static enum fth_status run_events(struct run *run, struct fth_error *error)
 {
-    uint32_t event;
+    uint32_t event, ahead;
     uint64_t now, count = 0;
     while (fth_event_queue_take(run->queue, &event, &now)) {
         if (count++ % EVENTS_PER_REPORT == 0)
             FTH_TRY(report(run, error));
+        while (fth_event_queue_ahead(run->queue, &ahead))
+            fth_warps_prepare(run->warps, ahead);
         FTH_TRY(run_event(run, event, now, error));
     }
     return FTH_OK;
@@ -138,8 +141,8 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
     FTH_TRY(fth_timed_l1s_begin(run->l1s, &run->setting, &run->timing, run->l2, error));
     FTH_TRY(fth_dispatch_create(run->params, &run->setting, &run->timing, &run->dispatch, error));
     const uint32_t slots = fth_dispatch_slots(run->dispatch);
-    FTH_TRY(
-        fth_streams_create(run->trace, run->launch, &run->setting, slots, &run->streams, error));
+    FTH_TRY(fth_streams_create(run->trace, run->launch, &run->setting, slots, &run->pool,
+                               &run->streams, error));
     if (run->sampler)
         fth_streams_set_sampler(run->streams, run->sampler, run->timing.issue);
     run->dispatch_event = slots * ((uint32_t)run->setting.warps_per_block + 1);
@@ -238,5 +241,6 @@ enum fth_status fth_timed_run(const struct fth_trace *trace, const struct fth_mo
     fth_sampler_destroy(run.sampler);
     fth_timed_l1s_destroy(run.l1s);
     fth_timed_l2_destroy(run.l2);
+    fth_slab_pool_fini(&run.pool);
     return status;
 }

@@ -23,14 +23,35 @@ struct load {
     uint64_t ready;
 };
 
+enum {
+    HOST_LINE_BYTES = 64, /* on x86-64 and most AArch64 */
+    LOADS_PER_LINE = HOST_LINE_BYTES / sizeof(struct load),
+    LOADS_IN_FIRST_LINE = 1
+};
+
+/* The first loads are in the same line of the host's caches as the other members. */
 struct warp {
-    struct fth_warp_stream *stream;
-    uint32_t issued; /* instructions so far; can wrap around */
+    _Alignas(HOST_LINE_BYTES) struct fth_warp_stream *stream;
+    const struct fth_timed_access *access; /* the next one; NULL: the warp has ended */
+    uint32_t slot, sm;
+    uint32_t issued;    /* instructions so far; can wrap around */
+    uint32_t scheduler; /* index into scheduler_free_at */
     uint8_t load_count;
     bool at_barrier;
     uint32_t phase;   /* barriers before the access that it waits with */
     uint64_t arrival; /* at this barrier */
     struct load loads[MAX_LOADS];
+};
+
+/* Data of the next events is loaded into the host's caches in steps, because where it is depends on
+ * other data: after each event, step i handles the event that is PREPARE_DISTANCE x i behind the
+ * one that step 0 handles. */
+enum { PREPARE_DISTANCE = 4, PREPARE_EVENTS = 32 };
+
+/* An event that is being prepared. */
+struct soon {
+    uint32_t event;
+    uint32_t lines; /* of its access that go to the L2, one bit per line */
 };
 
 struct block {
@@ -52,13 +73,26 @@ struct facts {
 struct fth_warps {
     struct fth_warps_context context;
     uint32_t warps_per_block;
+    uint32_t warp_count;         /* of all slots */
     uint32_t schedulers;         /* per SM */
     uint64_t *scheduler_free_at; /* [sms][schedulers] */
     struct block *blocks;        /* [slots] */
     struct warp *warps;          /* [slots][warps_per_block] */
+    struct fth_arena memory;     /* of `warps` */
     struct facts *facts;         /* [instructions] */
     uint64_t end;
+    struct soon soon[PREPARE_EVENTS]; /* ring of the last events of warps that were prepared */
+    uint32_t prepared;                /* events so far; wraps around */
 };
+
+/* Allocates the warps, aligned to lines of the host's caches. */
+static struct warp *allocate_warps(struct fth_warps *warps)
+{
+    char *memory =
+        fth_arena_array(&warps->memory, (size_t)warps->warp_count + 1, sizeof *warps->warps);
+    const size_t rest = (uintptr_t)memory % HOST_LINE_BYTES;
+    return memory ? (struct warp *)(void *)(memory + (rest ? HOST_LINE_BYTES - rest : 0)) : NULL;
+}
 
 enum fth_status fth_warps_create(const struct fth_warps_context *context, struct fth_warps **out,
                                  struct fth_error *error)
@@ -72,11 +106,12 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
         return fth_no_memory(error, "model caches", NULL);
     warps->context = *context;
     warps->warps_per_block = (uint32_t)setting->warps_per_block;
+    warps->warp_count = slots * warps->warps_per_block;
     warps->schedulers = (uint32_t)setting->schedulers;
     warps->scheduler_free_at =
         calloc((size_t)(setting->sms * setting->schedulers), sizeof *warps->scheduler_free_at);
     warps->blocks = calloc(slots, sizeof *warps->blocks);
-    warps->warps = calloc((size_t)slots * warps->warps_per_block, sizeof *warps->warps);
+    warps->warps = allocate_warps(warps);
     warps->facts = calloc(instructions + 1, sizeof *warps->facts);
     if (!warps->scheduler_free_at || !warps->blocks || !warps->warps || !warps->facts) {
         fth_warps_destroy(warps);
@@ -100,14 +135,14 @@ void fth_warps_destroy(struct fth_warps *warps)
         return;
     free(warps->scheduler_free_at);
     free(warps->blocks);
-    free(warps->warps);
+    fth_arena_fini(&warps->memory);
     free(warps->facts);
     free(warps);
 }
 
 uint32_t fth_warps_first_slot_event(const struct fth_warps *warps)
 {
-    return fth_dispatch_slots(warps->context.dispatch) * warps->warps_per_block;
+    return warps->warp_count;
 }
 
 uint64_t fth_warps_end(const struct fth_warps *warps)
@@ -221,13 +256,10 @@ static uint64_t issue_after(struct fth_warps *warps, uint32_t event, uint32_t ga
 {
     const uint64_t issue = warps->context.timing->issue, cycle = FTH_TICKS_PER_CYCLE;
     struct warp *warp = &warps->warps[event];
-    const uint32_t sm = warps->blocks[event / warps->warps_per_block].sm;
     warp->issued += gap;
     const uint64_t running = now + (gap * issue > latency * cycle ? gap * issue : latency * cycle);
     const uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
-    uint64_t *free_at =
-        &warps->scheduler_free_at[sm * warps->schedulers +
-                                  event % warps->warps_per_block % warps->schedulers];
+    uint64_t *free_at = &warps->scheduler_free_at[warp->scheduler];
     *free_at = (*free_at > now ? *free_at : now) + gap * cycle;
     const uint64_t lead = at == running ? MAX_LEAD_CYCLES * cycle : 0;
     return *free_at > at + lead ? *free_at - lead : at;
@@ -238,16 +270,19 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
                                 struct fth_error *error)
 {
     const struct fth_warps_context *context = &warps->context;
-    const uint32_t slot = event / warps->warps_per_block;
-    struct block *block = &warps->blocks[slot];
     struct warp *warp = &warps->warps[event];
+    struct block *block = &warps->blocks[warp->slot];
     const struct fth_timed_access *access = NULL;
-    FTH_TRY(fth_streams_peek(context->streams, block->index, warp->stream, &access, error));
+    const struct fth_timed_access *last = warp->access;
+    FTH_TRY(fth_streams_next(context->streams, block->index, warp->stream, last, &access, error));
+    warp->access = access;
+    if (last)
+        fth_streams_drop(last);
     if (!access) {
         const uint64_t end =
             now + fth_streams_skipped(context->streams, block->index, warp->stream);
         const struct fth_timed_tail tail = fth_streams_tail(context->streams, warp->stream);
-        end_warp(warps, slot, warp,
+        end_warp(warps, warp->slot, warp,
                  tail.gap ? issue_after(warps, event, tail.gap, tail.latency, end) : end);
         return FTH_OK;
     }
@@ -260,7 +295,7 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     block->waiting++;
     warp->phase = access->phase;
     warp->arrival = at;
-    check_barrier(warps, slot);
+    check_barrier(warps, warp->slot);
     return FTH_OK;
 }
 
@@ -272,7 +307,11 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
     warps->blocks[slot] =
         (struct block){.index = block, .sm = sm, .running = warps->warps_per_block, .end = now};
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
-        warps->warps[slot * warps->warps_per_block + i] = (struct warp){.stream = &streams[i]};
+        warps->warps[slot * warps->warps_per_block + i] =
+            (struct warp){.stream = &streams[i],
+                          .slot = slot,
+                          .sm = sm,
+                          .scheduler = sm * warps->schedulers + i % warps->schedulers};
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
         FTH_TRY(schedule(warps, slot * warps->warps_per_block + i,
                          now + i * warps->context.timing->warp_gap, error));
@@ -282,18 +321,16 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
 enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
                               struct fth_error *error)
 {
-    const struct block *block = &warps->blocks[event / warps->warps_per_block];
     struct warp *warp = &warps->warps[event];
-    const struct fth_timed_access *access = warp->stream->first;
+    const struct fth_timed_access *access = warp->access;
     const struct facts *facts = &warps->facts[access->instruction];
     uint64_t accepted, done;
     if (facts->is_local)
-        fth_streams_place(warp->stream,
-                          fth_local_address(warps->context.setting, event / warps->warps_per_block,
-                                            event % warps->warps_per_block));
+        fth_streams_place(access, fth_local_address(warps->context.setting, warp->slot,
+                                                    event % warps->warps_per_block));
     if (access->shared)
-        fth_timed_l1s_add_shared(warps->context.l1s, block->sm, access->shared, now);
-    if (!fth_timed_l1s_access(warps->context.l1s, block->sm, access, facts->kind, now, &accepted,
+        fth_timed_l1s_add_shared(warps->context.l1s, warp->sm, access->shared, now);
+    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &accepted,
                               &done))
         return fth_no_memory(error, "model caches", NULL);
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
@@ -301,6 +338,36 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     warps->end = done > warps->end ? done : warps->end;
     if (warps->context.sampler && access->line_count)
         fth_sampler_observe(warps->context.sampler, access->instruction, done - accepted);
-    fth_streams_drop(warp->stream);
     return schedule(warps, event, accepted, error);
+}
+
+/* Returns the event that a step of fth_warps_prepare() handles. */
+static struct soon *soon(struct fth_warps *warps, uint32_t step)
+{
+    return &warps->soon[(warps->prepared - step * PREPARE_DISTANCE) % PREPARE_EVENTS];
+}
+
+void fth_warps_prepare(struct fth_warps *warps, uint32_t event)
+{
+    if (event >= warps->warp_count)
+        return;
+    const struct fth_timed_l1s *l1s = warps->context.l1s;
+    warps->prepared++;
+    *soon(warps, 0) = (struct soon){.event = event};
+    fth_prefetch(&warps->warps[event]);
+    const struct warp *warp = &warps->warps[soon(warps, 1)->event];
+    fth_prefetch(warp->access);
+    for (uint8_t i = LOADS_IN_FIRST_LINE; i < warp->load_count; i += LOADS_PER_LINE)
+        fth_prefetch(&warp->loads[i]);
+    warp = &warps->warps[soon(warps, 2)->event];
+    if (warp->access) {
+        fth_prefetch(warp->access->next);
+        fth_timed_l1s_prepare(l1s, warp->sm, warp->access);
+    }
+    warp = &warps->warps[soon(warps, 3)->event];
+    if (warp->access)
+        soon(warps, 3)->lines = fth_timed_l1s_prepare_sets(l1s, warp->sm, warp->access);
+    warp = &warps->warps[soon(warps, 4)->event];
+    if (warp->access && soon(warps, 4)->lines)
+        fth_timed_l1s_prepare_slots(l1s, warp->sm, warp->access, soon(warps, 4)->lines);
 }

@@ -92,6 +92,41 @@ static void the_hand_keeps_its_position_until_a_reset(void **state)
     fth_cache_destroy(cache);
 }
 
+/* Copies hold their lines independently of each other. */
+static void copies_are_caches_of_their_own(void **state)
+{
+    (void)state;
+    enum { COPIES = 3, LINES = 40 };
+    struct fth_cache_config config = {
+        .line_bytes = 4, .sets = 2, .ways = 8, .policy = "clock", .index = "xor"};
+    struct fth_cache *single[COPIES];
+    for (size_t i = 0; i < COPIES; i++)
+        single[i] = create(&config);
+    config.copies = COPIES;
+    struct fth_cache *all = create(&config);
+    uint64_t held = 0;
+    for (uint32_t i = 0; i < 3000; i++) {
+        const uint32_t copy = i * 7 % COPIES;
+        const uint64_t address = (i * i + i / 5) % LINES * 4;
+        struct fth_cache_result result;
+        struct fth_cache_location location = fth_cache_locate_in(all, copy * 2, address);
+        assert_int_equal(location.slot != FTH_NO_SLOT,
+                         fth_cache_probe(single[copy], address, 1) == FTH_CACHE_HIT);
+        held += location.slot != FTH_NO_SLOT;
+        fth_cache_fill(all, &location, 1, &result);
+        fth_cache_access(single[copy], address, 1, FTH_CACHE_READ, NULL);
+        if (i % 1000 == 999) {
+            fth_cache_clear(all);
+            for (size_t k = 0; k < COPIES; k++)
+                fth_cache_clear(single[k]);
+        }
+    }
+    assert_true(held > 100 && held < 2900);
+    fth_cache_destroy(all);
+    for (size_t i = 0; i < COPIES; i++)
+        fth_cache_destroy(single[i]);
+}
+
 static void invalid_rows_are_refused(void **state)
 {
     (void)state;
@@ -107,6 +142,9 @@ static void invalid_rows_are_refused(void **state)
          "2 rows of 4 tags are less than the 9 ways of a set"},
         {{.ways = 4, .policy = "clock", .write = FTH_WRITE_BACK}, "policy", "write-back"},
         {{.ways = 4, .rows = 4}, "rows", "only allowed with policy clock, not lru"},
+        {{.ways = 4, .copies = 2}, "copies", "only allowed with policy clock, not lru"},
+        {{.ways = 4, .policy = "clock", .copies = UINT64_MAX}, "copies", "in all copies"},
+        {{.ways = 4, .policy = "clock", .copies = 1 << 20}, "rows", "have more than"},
         {{.ways = 4, .row_ways = 4}, "row_ways", "only allowed with policy clock, not lru"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -179,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hand_and_the_rows_choose_the_victims),
         cmocka_unit_test(the_hand_keeps_its_position_until_a_reset),
+        cmocka_unit_test(copies_are_caches_of_their_own),
         cmocka_unit_test(invalid_rows_are_refused),
         cmocka_unit_test(large_sets_hold_all_their_lines),
         cmocka_unit_test(sweeps_hit_as_often_as_on_an_h200),

@@ -166,9 +166,63 @@ static void random_events_are_taken_in_order(void **state)
     fth_event_queue_destroy(queue);
 }
 
+/* The events that the queue gives ahead are those that it returns later, in the same order. */
+static void events_are_given_ahead(void **state)
+{
+    (void)state;
+    enum { EVENTS = 200, AHEAD = 20 };
+    struct fth_event_queue *queue = create(EVENTS);
+    uint32_t given[EVENTS], count = 0, event;
+    assert_false(fth_event_queue_ahead(queue, &event));
+    for (uint32_t i = 0; i < EVENTS; i++)
+        fth_event_queue_add(queue, i, (i * 37 % EVENTS) / 3 * 50 * CYCLE);
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        uint64_t time;
+        while (fth_event_queue_ahead(queue, &event))
+            given[count++] = event;
+        assert_int_equal(count, i + AHEAD < EVENTS ? i + AHEAD : EVENTS);
+        assert_true(fth_event_queue_take(queue, &event, &time));
+        assert_int_equal(event, given[i]);
+    }
+    assert_false(fth_event_queue_ahead(queue, &event));
+    fth_event_queue_destroy(queue);
+}
+
+/* Event 3 is added before events that were already given; event 4 comes after them. */
+static void added_events_do_not_disturb_those_ahead(void **state)
+{
+    (void)state;
+    struct fth_event_queue *queue = create(6);
+    uint32_t event = UINT32_MAX;
+    fth_event_queue_add(queue, 0, 10 * CYCLE);
+    fth_event_queue_add(queue, 1, 20 * CYCLE);
+    fth_event_queue_add(queue, 2, 30 * CYCLE);
+    while (fth_event_queue_ahead(queue, &event))
+        continue;
+    assert_int_equal(event, 2);
+    expect(queue, 0, 10 * CYCLE);
+    fth_event_queue_add(queue, 3, 15 * CYCLE);
+    assert_false(fth_event_queue_ahead(queue, &event));
+    fth_event_queue_add(queue, 4, 30 * CYCLE + 1);
+    assert_true(fth_event_queue_ahead(queue, &event));
+    assert_int_equal(event, 4);
+    expect(queue, 3, 15 * CYCLE);
+    expect(queue, 1, 20 * CYCLE);
+    expect(queue, 2, 30 * CYCLE);
+    expect(queue, 4, 30 * CYCLE + 1);
+    /* Everything that was given is taken; the next event is given again. */
+    fth_event_queue_add(queue, 5, (RING + 40) * CYCLE);
+    assert_false(fth_event_queue_ahead(queue, &event)); /* it is beyond the ring */
+    expect(queue, 5, (RING + 40) * CYCLE);
+    expect_empty(queue);
+    fth_event_queue_destroy(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_are_given_ahead),
+        cmocka_unit_test(added_events_do_not_disturb_those_ahead),
         cmocka_unit_test(events_are_taken_in_the_order_of_their_cycles),
         cmocka_unit_test(events_of_a_cycle_are_taken_in_the_order_of_arrival),
         cmocka_unit_test(a_time_that_has_passed_is_the_present),

@@ -12,6 +12,13 @@ struct fixture {
     struct fth_setting setting;
     struct fth_trace *trace;
     struct fth_streams *streams;
+    struct fth_slab_pool pool;
+    /* The next accesses of the warps that a test has looked at. */
+    struct {
+        struct fth_warp_stream *warp;
+        uint64_t block;
+        const struct fth_timed_access *access;
+    } positions[4];
 };
 
 /* Writes a trace without a pace. */
@@ -32,13 +39,14 @@ static struct fixture begin(uint32_t blocks, uint32_t warps, const struct short_
 
 static enum fth_status create(struct fixture *fixture, uint64_t resident, struct fth_error *error)
 {
-    return fth_streams_create(fixture->trace, 0, &fixture->setting, resident, &fixture->streams,
-                              error);
+    return fth_streams_create(fixture->trace, 0, &fixture->setting, resident, &fixture->pool,
+                              &fixture->streams, error);
 }
 
 static void end(struct fixture *fixture)
 {
     fth_streams_destroy(fixture->streams);
+    fth_slab_pool_fini(&fixture->pool);
     fth_trace_close(fixture->trace);
     fth_model_params_destroy(fixture->params);
 }
@@ -50,24 +58,41 @@ static struct fth_warp_stream *open_block(struct fixture *fixture, uint64_t bloc
     return warps;
 }
 
+/* Returns where the next access of a warp is kept. */
+static const struct fth_timed_access **position(struct fixture *fixture, uint64_t block,
+                                                struct fth_warp_stream *warp)
+{
+    size_t i = 0;
+    while (fixture->positions[i].warp &&
+           (fixture->positions[i].warp != warp || fixture->positions[i].block != block))
+        assert_true(++i < FTH_COUNT(fixture->positions));
+    if (!fixture->positions[i].warp) {
+        fixture->positions[i].warp = warp;
+        fixture->positions[i].block = block;
+        assert_int_equal(fth_streams_next(fixture->streams, block, warp, NULL,
+                                          &fixture->positions[i].access, NULL),
+                         FTH_OK);
+    }
+    return &fixture->positions[i].access;
+}
+
 /* Returns the next access of a warp, or NULL. */
 static const struct fth_timed_access *peek(struct fixture *fixture, uint64_t block,
-                                           const struct fth_warp_stream *warp)
+                                           struct fth_warp_stream *warp)
 {
-    const struct fth_timed_access *access = NULL;
-    assert_int_equal(fth_streams_peek(fixture->streams, block, warp, &access, NULL), FTH_OK);
-    return access;
+    return *position(fixture, block, warp);
 }
 
 /* Takes the next access of a warp, which must be to this line. */
 static void expect_line(struct fixture *fixture, uint64_t block, struct fth_warp_stream *warp,
                         uint64_t line)
 {
-    const struct fth_timed_access *access = peek(fixture, block, warp);
+    const struct fth_timed_access **next = position(fixture, block, warp), *access = *next;
     assert_non_null(access);
     assert_int_equal(access->line_count, 1);
     assert_int_equal(access->lines[0].line, line);
-    fth_streams_drop(warp);
+    assert_int_equal(fth_streams_next(fixture->streams, block, warp, access, next, NULL), FTH_OK);
+    fth_streams_drop(access);
 }
 
 static void accesses_belong_to_their_warps(void **state)
@@ -207,8 +232,9 @@ static void invalid_accesses_are_refused(void **state)
     struct fth_error error = NO_ERROR;
     const struct fth_timed_access *access = NULL;
     assert_int_equal(create(&fixture, 1, NULL), FTH_OK);
-    const struct fth_warp_stream *warps = open_block(&fixture, 0);
-    assert_int_equal(fth_streams_peek(fixture.streams, 0, warps, &access, &error), FTH_INVALID);
+    struct fth_warp_stream *warps = open_block(&fixture, 0);
+    assert_int_equal(fth_streams_next(fixture.streams, 0, warps, NULL, &access, &error),
+                     FTH_INVALID);
     assert_contains(error.cause, "invalid access: warp 2 of block 0, where blocks have 2 warps");
     end(&fixture);
 

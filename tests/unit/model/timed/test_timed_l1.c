@@ -80,7 +80,7 @@ static uint64_t perform(struct fixture *fixture, struct access access, uint64_t 
     for (uint32_t i = 0; i < lines; i++)
         timed->lines[i] = (struct fth_timed_line){.line = access.line + 128 * (uint64_t)i,
                                                   .sectors = access.sectors,
-                                                  .run = i,
+                                                  .run = (uint16_t)i,
                                                   .run_count = access.run.bytes != 0,
                                                   .flags = access.flags};
     for (uint32_t i = 0; i < lines; i++)

@@ -1,0 +1,156 @@
+/* Coalesces the accesses of a trace, and remembers the results. The accesses of an instruction
+ * usually have few different *patterns*: the distances between the addresses of the lanes, and the
+ * position of the first address in its line. The lines of two accesses with the same pattern differ
+ * only by a constant. */
+#include "model/timed/timed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PATTERNS = 1 << 11, /* size of the table. Chosen: some dozens of patterns per instruction */
+    MIN_BYTES = 4       /* of most accesses of a lane; positions in a line are multiples of it */
+};
+
+/* Addresses from here on are not remembered: their lines could wrap around. */
+#define MAX_ADDRESS (UINT64_C(1) << 62)
+
+struct pattern {
+    uint32_t instruction, threads, breaks;
+    bool known, affine;
+    uint64_t first;           /* address of the first lane */
+    uint64_t lowest, highest; /* address of a line */
+    uint64_t steps[31];
+    struct fth_timed_access *access; /* [bytes] without what depends on its warp */
+    size_t bytes, capacity;
+};
+
+struct fth_patterns {
+    struct fth_shape shape;
+    struct fth_line_requests requests; /* of one access */
+    struct pattern patterns[PATTERNS]; /* by a hash */
+};
+
+struct fth_patterns *fth_patterns_create(const struct fth_shape *shape)
+{
+    struct fth_patterns *patterns = calloc(1, sizeof *patterns);
+    if (patterns)
+        patterns->shape = *shape;
+    return patterns;
+}
+
+void fth_patterns_destroy(struct fth_patterns *patterns)
+{
+    if (!patterns)
+        return;
+    for (size_t i = 0; i < PATTERNS; i++)
+        free(patterns->patterns[i].access);
+    fth_line_requests_fini(&patterns->requests);
+    free(patterns);
+}
+
+bool fth_is_whole_request(const struct fth_shape *shape, const struct fth_line_request *request,
+                          const struct fth_cache_run *runs)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < request->run_count; i++)
+        bytes += runs[request->run + i].bytes;
+    return bytes == (uint64_t)__builtin_popcountll(request->sectors) << shape->sector_shift;
+}
+
+/* Copies the requests of an access, with the runs of those that do not cover their sectors. */
+static void copy_lines(const struct fth_patterns *patterns, struct pattern *pattern)
+{
+    const struct fth_line_requests *requests = &patterns->requests;
+    struct fth_timed_access *access = pattern->access;
+    struct fth_cache_run *runs = (struct fth_cache_run *)(void *)(access->lines + requests->count);
+    uint32_t run_count = 0;
+    pattern->lowest = UINT64_MAX;
+    pattern->highest = 0;
+    for (size_t i = 0; i < requests->count; i++) {
+        const struct fth_line_request *request = &requests->items[i];
+        const bool whole = fth_is_whole_request(&patterns->shape, request, requests->runs);
+        access->lines[i] =
+            (struct fth_timed_line){.line = request->line,
+                                    .sectors = (uint32_t)request->sectors,
+                                    .run = (uint16_t)run_count,
+                                    .run_count = (uint8_t)(whole ? 0 : request->run_count),
+                                    .flags = request->flags};
+        for (uint32_t k = 0; k < access->lines[i].run_count; k++)
+            runs[run_count++] = requests->runs[request->run + k];
+        pattern->lowest = request->line < pattern->lowest ? request->line : pattern->lowest;
+        pattern->highest = request->line > pattern->highest ? request->line : pattern->highest;
+    }
+    access->line_count = (uint16_t)requests->count;
+    pattern->bytes = (size_t)((char *)(runs + run_count) - (char *)access);
+}
+
+/* Coalesces an access. Returns false without memory. */
+static bool compute(struct fth_patterns *patterns, const struct fth_compact_access *from,
+                    const struct fth_trace_instruction *instruction, struct pattern *pattern)
+{
+    struct fth_line_requests *requests = &patterns->requests;
+    pattern->known = false;
+    fth_line_requests_clear(requests);
+    fth_coalesce(requests, &patterns->shape, from, instruction);
+    const size_t most = sizeof *pattern->access + requests->count * sizeof *pattern->access->lines +
+                        requests->run_count * sizeof *requests->runs;
+    if (requests->failed)
+        return false;
+    if (most > pattern->capacity) {
+        free(pattern->access);
+        pattern->access = malloc(most);
+        pattern->capacity = pattern->access ? most : 0;
+        if (!pattern->access)
+            return false;
+    }
+    *pattern->access = (struct fth_timed_access){.instruction = from->instruction,
+                                                 .kind = (uint8_t)instruction->kind};
+    copy_lines(patterns, pattern);
+    pattern->known = pattern->highest < MAX_ADDRESS && from->first < MAX_ADDRESS;
+    pattern->instruction = from->instruction;
+    pattern->threads = from->threads;
+    pattern->breaks = from->breaks;
+    pattern->affine = from->affine;
+    pattern->first = from->first;
+    if (from->threads > 1)
+        memcpy(pattern->steps, from->steps,
+               (from->affine ? 1 : from->threads - 1) * sizeof *pattern->steps);
+    return true;
+}
+
+/* Whether an access has a pattern. */
+static bool matches(const struct fth_patterns *patterns, const struct pattern *pattern,
+                    const struct fth_compact_access *access)
+{
+    const uint64_t shift = access->first - pattern->first;
+    if (!pattern->known || pattern->instruction != access->instruction ||
+        pattern->threads != access->threads || pattern->breaks != access->breaks ||
+        pattern->affine != access->affine || shift & (patterns->shape.line_bytes - 1) ||
+        access->first >= MAX_ADDRESS)
+        return false;
+    /* No line wraps around. */
+    if (pattern->lowest + shift > pattern->highest + shift ||
+        pattern->highest + shift >= MAX_ADDRESS)
+        return false;
+    if (access->threads == 1)
+        return true;
+    return access->affine ? pattern->steps[0] == access->steps[0]
+                          : memcmp(pattern->steps, access->steps,
+                                   (access->threads - 1) * sizeof *pattern->steps) == 0;
+}
+
+const struct fth_timed_access *fth_patterns_find(struct fth_patterns *patterns,
+                                                 const struct fth_compact_access *access,
+                                                 const struct fth_trace_instruction *instruction,
+                                                 size_t *bytes, uint64_t *shift)
+{
+    const uint64_t position = (access->first & (patterns->shape.line_bytes - 1)) / MIN_BYTES;
+    struct pattern *pattern =
+        &patterns->patterns[(access->instruction * UINT64_C(37) + position) % PATTERNS];
+    if (!matches(patterns, pattern, access) && !compute(patterns, access, instruction, pattern))
+        return NULL;
+    *bytes = pattern->bytes;
+    *shift = access->first - pattern->first;
+    return pattern->access;
+}
