@@ -68,7 +68,7 @@ uint64_t oracle_address(const struct oracle_access *access, uint32_t thread, uin
 {
     if (!access->local)
         return access->addresses[thread] + byte;
-    return access->addresses[thread] + byte / ORACLE_WORD * ORACLE_WORD_DISTANCE +
+    return access->addresses[thread] + (uint64_t)(byte / ORACLE_WORD) * ORACLE_WORD_DISTANCE +
            byte % ORACLE_WORD;
 }
 

@@ -255,7 +255,7 @@ static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesse
                 count++;
             }
     /* The accesses of one instruction can be to local memory. */
-    const uint64_t local = below(rng, 2 * NUMBERS);
+    const uint64_t local = below(rng, UINT64_C(2) * NUMBERS);
     const uint32_t bytes = (uint32_t)PICK(rng, 1, 2, 4, 8, 16);
     for (size_t i = 0; i < count; i++)
         if (accesses[i].number == local && accesses[i].kind != FTH_TRACE_ATOMIC) {

@@ -643,7 +643,8 @@ static uint64_t address_of(const struct timed_issue *issue, uint32_t lane, uint3
 {
     const uint64_t address = issue->base + issue->access->addresses[lane];
     return issue->instruction->local
-               ? address + byte / ORACLE_WORD * ORACLE_WORD_DISTANCE + byte % ORACLE_WORD
+               ? address + (uint64_t)(byte / ORACLE_WORD) * ORACLE_WORD_DISTANCE +
+                     byte % ORACLE_WORD
                : address + byte;
 }
 

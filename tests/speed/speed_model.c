@@ -92,9 +92,9 @@ static double run_model(const char *name, const struct fth_trace *trace, const c
 /* Traces a workload, runs the models and prints two rows. `paper` is the slowdown in the paper. */
 static void measure(const char *root, const char *name, double paper)
 {
-    struct fth_launch *launch;
-    struct fth_trace *trace;
-    struct fth_trace_stats *stats;
+    struct fth_launch *launch = NULL;
+    struct fth_trace *trace = NULL;
+    struct fth_trace_stats *stats = NULL;
     struct fth_error error = FTH_NO_ERROR;
     char file[512], path[64];
     snprintf(file, sizeof file, "%s/examples/workloads/%s.json", root, name);

@@ -148,7 +148,7 @@ static struct fth_timed_access *allocate(struct fth_streams *streams, size_t byt
 void fth_streams_place(const struct fth_timed_access *access, uint64_t address)
 {
     /* The access is in a slab of the streams, which may change it. */
-    struct fth_timed_access *own = (struct fth_timed_access *)(uintptr_t)access;
+    struct fth_timed_access *own = (struct fth_timed_access *)access;
     for (uint32_t i = 0; i < own->line_count; i++)
         own->lines[i].line += address;
 }

@@ -107,7 +107,7 @@ static void copies_are_caches_of_their_own(void **state)
     uint64_t held = 0;
     for (uint32_t i = 0; i < 3000; i++) {
         const uint32_t copy = i * 7 % COPIES;
-        const uint64_t address = (i * i + i / 5) % LINES * 4;
+        const uint64_t address = (i * i + i / 5) % LINES * UINT64_C(4);
         struct fth_cache_result result;
         struct fth_cache_location location = fth_cache_locate_in(all, copy * 2, address);
         assert_int_equal(location.slot != FTH_NO_SLOT,

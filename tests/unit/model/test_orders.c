@@ -214,13 +214,13 @@ static void later_waves_are_shuffled(void **state)
     (void)state;
     enum { SMS = 8, WAVES = 5 };
     struct fth_model_params *params = make_params("off");
-    struct fth_setting setting = {.sms = SMS, .blocks_at_once = 1, .blocks = SMS * WAVES};
+    struct fth_setting setting = {.sms = SMS, .blocks_at_once = 1, .blocks = (uint64_t)SMS * WAVES};
     unsigned moved = 0;
     for (params->order = 0; params->order < 4; params->order++) {
         struct fth_placement *placement = NULL;
         uint32_t seen[WAVES] = {0};
         assert_int_equal(fth_placement_create(params, &setting, &placement, NULL), FTH_OK);
-        for (uint64_t block = 0; block < SMS * WAVES; block++) {
+        for (uint64_t block = 0; block < setting.blocks; block++) {
             uint64_t wave = 0;
             const uint32_t sm = fth_placement_sm(placement, block, &wave);
             assert_int_equal(wave, block / SMS);

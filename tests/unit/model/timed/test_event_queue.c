@@ -175,7 +175,7 @@ static void events_are_given_ahead(void **state)
     uint32_t given[EVENTS], count = 0, event;
     assert_false(fth_event_queue_ahead(queue, &event));
     for (uint32_t i = 0; i < EVENTS; i++)
-        fth_event_queue_add(queue, i, (i * 37 % EVENTS) / 3 * 50 * CYCLE);
+        fth_event_queue_add(queue, i, (uint64_t)(i * 37 % EVENTS / 3) * 50 * CYCLE);
     for (uint32_t i = 0; i < EVENTS; i++) {
         uint64_t time;
         while (fth_event_queue_ahead(queue, &event))

@@ -74,23 +74,19 @@ static void simulated_lines_are_copied(void **state)
     const struct fth_compact_access access = {
         .mask = UINT32_MAX, .threads = 32, .first = first, .steps = &step, .affine = true};
     const struct fth_line_pattern *pattern = fth_sampler_find(fixture.sampler, &access, &load);
-    struct {
-        struct fth_timed_access access;
-        struct fth_timed_line lines[32];
-        struct fth_cache_run runs[64];
-    } *copy = calloc(1, sizeof *copy);
+    struct fth_timed_access *copy = calloc(1, sizeof *copy + 32 * sizeof(struct fth_timed_line) +
+                                                  64 * sizeof(struct fth_cache_run));
     assert_non_null(copy);
     uint32_t runs = 0;
-    copy->access.line_count =
-        (uint16_t)fth_sampler_count_lines(fixture.sampler, pattern, first, &runs);
-    assert_int_equal(copy->access.line_count, 32 / RATE);
+    copy->line_count = (uint16_t)fth_sampler_count_lines(fixture.sampler, pattern, first, &runs);
+    assert_int_equal(copy->line_count, 32 / RATE);
     assert_int_equal(runs, 32 / RATE);
-    fth_sampler_copy_lines(fixture.sampler, pattern, first, &copy->access);
-    for (uint32_t i = 0; i < copy->access.line_count; i++) {
-        const struct fth_timed_line *line = &copy->access.lines[i];
-        assert_int_equal((line->line - 12 * 128) % step, 0);
+    fth_sampler_copy_lines(fixture.sampler, pattern, first, copy);
+    for (uint32_t i = 0; i < copy->line_count; i++) {
+        const struct fth_timed_line *line = &copy->lines[i];
+        assert_int_equal((line->line - UINT64_C(12) * 128) % step, 0);
         assert_int_equal(line->sectors, 1);
-        assert_int_equal(fth_streams_runs(&copy->access)[line->run].from, 8);
+        assert_int_equal(fth_streams_runs(copy)[line->run].from, 8);
     }
     free(copy);
     end(&fixture);

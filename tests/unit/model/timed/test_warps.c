@@ -334,10 +334,10 @@ static void warps_end_after_their_last_instruction(void **state)
         struct short_pace tail;
         double cycles;
     } rows[] = {
-        {NEVER, {0, END, 2, 2 * 10, 0, 0, 0}, 102},      /* ends at 22, before the data arrives */
+        {NEVER, {0, END, 2, 20, 0, 0, 0}, 102},          /* ends at 22, before the data arrives */
         {NEVER, {0, END, 1, 200, 0, 0, 0}, 2 + 200 * 2}, /* ends later */
         {20, {0, END, 1, 50, 0, 0, 0}, 102 + (50 - 20) * 2}, /* the rest waits for the data */
-        {NEVER, {0, END, 2, 2 * 10, 0, 0, 600}, 2 + 300},    /* dependent instructions */
+        {NEVER, {0, END, 2, 20, 0, 0, 600}, 2 + 300},        /* dependent instructions */
         {NEVER, {0, END, 1, 0, 0, 0, 600}, 102},             /* no instruction */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
