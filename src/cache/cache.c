@@ -93,7 +93,7 @@ static enum fth_status check_sets(const struct fth_cache_config *config, struct 
                           "more than %llu lines in all sets", (unsigned long long)MAX_SLOTS);
         slots += ways;
     }
-    return copies_of(config) > MAX_SLOTS / slots
+    return slots && copies_of(config) > MAX_SLOTS / slots
                ? refuse(error, "copies", "more than %llu lines in all copies",
                         (unsigned long long)MAX_SLOTS)
                : FTH_OK;

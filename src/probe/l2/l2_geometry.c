@@ -279,9 +279,9 @@ static struct fth_decision decide_partitions(const struct l2 *l2,
     double far = 0;
     for (size_t i = FIRST_BETWEEN; i <= LAST_BETWEEN; i++)
         far = fmax(far, fth_outcome_fraction(outcomes[i].far_count, &outcomes[i]));
-    return partitions.value > 1 && l2->slow_fraction > max_slow_part * far
-               ? (struct fth_decision){0}
-               : partitions;
+    if (partitions.value > 1 && l2->slow_fraction > max_slow_part * far)
+        return (struct fth_decision){0};
+    return partitions;
 }
 
 /* Decides onset and full miss, of the whole L2 and of the near partition. */

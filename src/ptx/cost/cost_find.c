@@ -376,8 +376,8 @@ bool fth_ptx_find_costs(struct fth_ptx_module *module, struct fth_ptx_function *
               fth_ptx_find_registers(module, function, operands);
     if (ok) {
         for (size_t pc = 0; pc < function->code_count; pc++) {
-            scan.weights[pc] = operands[pc].in_registers ? (struct fth_ptx_weight){0}
-                                                         : fth_ptx_weigh(&function->code[pc]);
+            if (!operands[pc].in_registers)
+                scan.weights[pc] = fth_ptx_weigh(&function->code[pc]);
             scan.groups[pc] = group_of(&function->code[pc]);
         }
         fth_ptx_mark_leaders(module, function, scan.leaders);
