@@ -215,6 +215,8 @@ test("every chart offers its data as CSV and as a table", async ({ h200 }) => {
   assert.strictEqual(lines.length, 133);
   assert.strictEqual(lines[1], `0,${measured.l2.latency_by_sm_cycles.value[0]},`);
   await h200.locator("#chart-sm-to-l2-latency summary").click();
+  // The page fills the table after the event "toggle", which follows the click.
+  await h200.locator("#chart-sm-to-l2-latency tbody tr").first().waitFor({ state: "attached" });
   assert.strictEqual(await h200.locator("#chart-sm-to-l2-latency tbody tr").count(), 132);
   await h200.locator("#chart-sm-to-l2-latency summary").click();
 });
@@ -341,6 +343,7 @@ test("labels stay different, inlined code names its call, and TLBs have pages", 
   assert.ok(labels.every((label) => label.length <= 40), labels.join("; "));
   for (const size of ["Li0E", "Li1E"]) assert.strictEqual(labels.filter((label) => label.includes(size)).length, 3, labels.join("; "));
   await page.locator("#chart-model-lines details summary").click();
+  await page.locator("#chart-model-lines details td").first().waitFor({ state: "attached" });
   const lines = await page.locator("#chart-model-lines details td:first-child").allTextContents();
   const inlined = "k helper.cuh:112 @ kernel.cu:13 read";
   assert.deepStrictEqual([...new Set(lines)], [inlined, "k helper.cuh:112 @ kernel.cu:14 read", "k kernel.cu:15 write"]);
