@@ -1,37 +1,12 @@
 /* Models that run with several orders of blocks and accesses: what the intervals contain, and what
  * does not change. */
-#include "check.h"
-#include "folder.h"
-#include "model/model.h"
+#include "model/two_sms.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Two SMs, one block at a time on each, with all that the model with time needs. */
-static const char *const two_sms[][2] = {
-    {"gpu.sms", "2"},           {"gpu.max_blocks", "1"},        {"l1.latency_cycles", "30"},
-    {"l1.size_bytes", "4K"},    {"l2.latency_cycles", "200"},   {"memory.latency_cycles", "600"},
-    {"l2.bytes_per_s", "5e12"}, {"memory.bytes_per_s", "3e12"}, {"gpu.clock_hz", "1.5e9"}};
-
-static struct fth_model_params *make_params(const char *timing)
-{
-    struct fth_model_params *params = NULL;
-    assert_int_equal(fth_model_params_create(NULL, &params, NULL), FTH_OK);
-    for (size_t i = 0; i < FTH_COUNT(two_sms); i++)
-        assert_int_equal(fth_model_set(params, two_sms[i][0], two_sms[i][1], NULL), FTH_OK);
-    assert_int_equal(fth_model_set(params, "gpu.timing", timing, NULL), FTH_OK);
-    return params;
-}
-
-static struct fth_trace *open_tuples(const char *tuples)
-{
-    struct fth_trace *trace = NULL;
-    struct fth_error error = NO_ERROR;
-    write_plain("tuples", tuples, strlen(tuples));
-    if (fth_trace_obtain("tuples", NULL, &trace, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
-    return trace;
-}
+static const char *const off[] = {
+    "gpu.max_blocks", "1", "l1.size_bytes", "4K", "gpu.timing", "off", NULL};
 
 /* Nine blocks of one warp. Block i reads lines i and i + 2, so its hits depend on whether its SM
  * has executed block i - 2. */
@@ -46,16 +21,13 @@ static struct fth_trace *open_neighbours(void)
     return open_tuples(tuples);
 }
 
-static struct fth_model_result *run(const struct fth_trace *trace, const char *timing,
-                                    const struct fth_model_options *options)
+/* Runs a model of two SMs with one block at a time on each. */
+static struct fth_model_result *run_order(const struct fth_trace *trace, const char *timing,
+                                          const struct fth_model_options *options)
 {
-    struct fth_model_params *params = make_params(timing);
-    struct fth_model_result *result = NULL;
-    struct fth_error error = NO_ERROR;
-    if (fth_model_run(trace, params, options, &result, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
-    fth_model_params_destroy(params);
-    return result;
+    const char *const sets[] = {"gpu.max_blocks", "1", "l1.size_bytes", "4K", "gpu.timing",
+                                timing,           NULL};
+    return run(trace, sets, options);
 }
 
 static void check_contains(const struct fth_model_interval *interval, double value)
@@ -91,8 +63,8 @@ static void intervals_contain_the_plain_values(void **state)
     (void)state;
     struct fth_trace *trace = open_neighbours();
     for (size_t t = 0; t < FTH_COUNT(timings); t++) {
-        struct fth_model_result *plain = run(trace, timings[t], NULL);
-        struct fth_model_result *result = run(trace, timings[t], &eight);
+        struct fth_model_result *plain = run_order(trace, timings[t], NULL);
+        struct fth_model_result *result = run_order(trace, timings[t], &eight);
         const struct fth_model_row *row;
         size_t i = 0;
         assert_int_equal(result->orders, 8);
@@ -118,7 +90,7 @@ static void intervals_have_no_width_if_the_order_cannot_matter(void **state)
     (void)state;
     struct fth_trace *trace = open_tuples("0 0 0 R 0\n1 0 0 R 4096\n2 0 0 R 0\n3 0 0 W 8192\n");
     for (size_t t = 0; t < FTH_COUNT(timings); t++) {
-        struct fth_model_result *result = run(trace, timings[t], &eight);
+        struct fth_model_result *result = run_order(trace, timings[t], &eight);
         const struct fth_model_intervals *intervals = fth_model_intervals(result, 0);
         const struct fth_model_interval *const counts[] = {
             &intervals->l1_read_hit_ratio, &intervals->l2_hit_ratio,
@@ -138,11 +110,11 @@ static void intervals_do_not_depend_on_the_threads(void **state)
     (void)state;
     static const unsigned threads[] = {1, 3, 64};
     struct fth_trace *trace = open_neighbours();
-    struct fth_model_result *expected = run(trace, "on", &eight);
+    struct fth_model_result *expected = run_order(trace, "on", &eight);
     for (size_t i = 0; i < FTH_COUNT(threads); i++) {
         const struct fth_model_options options =
             FTH_MODEL_OPTIONS(.orders = 8, .threads = threads[i]);
-        struct fth_model_result *result = run(trace, "on", &options);
+        struct fth_model_result *result = run_order(trace, "on", &options);
         assert_memory_equal(fth_model_intervals(result, 0), fth_model_intervals(expected, 0),
                             sizeof(struct fth_model_intervals));
         fth_model_result_destroy(result);
@@ -162,12 +134,12 @@ static void other_options_keep_their_meaning(void **state)
     static const struct fth_model_options plain_all =
         FTH_MODEL_OPTIONS(.bypassed = true, .curves = true);
     struct fth_trace *trace = open_neighbours();
-    struct fth_model_result *result = run(trace, "on", &once);
+    struct fth_model_result *result = run_order(trace, "on", &once);
     assert_null(fth_model_intervals(result, 0));
     assert_int_equal(result->orders, 0);
     fth_model_result_destroy(result);
-    result = run(trace, "on", &all);
-    struct fth_model_result *plain = run(trace, "on", &plain_all);
+    result = run_order(trace, "on", &all);
+    struct fth_model_result *plain = run_order(trace, "on", &plain_all);
     assert_memory_equal(&result->rows[0].bypassed, &plain->rows[0].bypassed,
                         sizeof plain->rows[0].bypassed);
     assert_int_equal(fth_model_curve(result, 2)->fresh, fth_model_curve(plain, 2)->fresh);
@@ -195,7 +167,8 @@ static void failures_are_reported(void **state)
         {FTH_MODEL_OPTIONS(.orders = 4, .log = &log), FTH_INTERRUPTED, "interrupted"},
     };
     struct fth_trace *trace = open_neighbours();
-    struct fth_model_params *params = make_params("on");
+    struct fth_model_params *params =
+        make_params((const char *const[]){"gpu.max_blocks", "1", "l1.size_bytes", "4K", NULL});
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_model_result *result = NULL;
         struct fth_error error = NO_ERROR;
@@ -213,7 +186,7 @@ static void later_waves_are_shuffled(void **state)
 {
     (void)state;
     enum { SMS = 8, WAVES = 5 };
-    struct fth_model_params *params = make_params("off");
+    struct fth_model_params *params = make_params(off);
     struct fth_setting setting = {.sms = SMS, .blocks_at_once = 1, .blocks = (uint64_t)SMS * WAVES};
     unsigned moved = 0;
     for (params->order = 0; params->order < 4; params->order++) {
