@@ -378,8 +378,8 @@ void fth_sampler_count(struct fth_sampler *sampler, enum fth_model_level level, 
 }
 
 /* Returns the expected error of the number of misses of a level, in sectors: the standard error of
- * the sum over groups. Of the L2, the sectors are an estimate, too, so that the error is that of
- * the misses at the given number of sectors. */
+ * the sum over groups. The number of sectors that reach the L2 is itself an estimate. For the L2,
+ * the error is therefore that of the misses at the estimated number of sectors. */
 static double find_error(const struct fth_sampler *sampler, enum fth_model_level level)
 {
     const struct fth_sample_groups *groups = &sampler->groups[level];

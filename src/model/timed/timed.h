@@ -149,7 +149,7 @@ FTH_MUST_USE enum fth_status fth_streams_open_block(struct fth_streams *streams,
                                                     struct fth_warp_stream **warps,
                                                     struct fth_error *error);
 void fth_streams_close_block(struct fth_streams *streams, uint64_t block);
-/* Reads the trace until an access of a warp is loaded; none of it is. */
+/* Reads the trace until an access of the warp is loaded, or to the end. Called when none is. */
 FTH_MUST_USE enum fth_status fth_streams_read(struct fth_streams *streams, uint64_t block,
                                               struct fth_warp_stream *stream,
                                               struct fth_error *error);
@@ -319,8 +319,8 @@ void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request 
                         uint32_t counted, uint64_t now);
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                              uint64_t now);
-/* Load what a request will need into the host's caches: of the sets of its line, and, some time
- * later, of the line. They change nothing else. */
+/* Prefetch the state that a request will need into the host's caches: first the sets of its line,
+ * some time later the slot of the line. The model's state does not change. */
 void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
                           const struct fth_timed_line *line);
 void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
@@ -352,9 +352,10 @@ FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
                           uint64_t now, uint64_t *accepted, uint64_t *done);
-/* Load what an access of an SM will need into the host's caches, in steps: of its L1, of the sets
- * of the L2, and of the lines of the L2. The second step returns which of its first lines will go
- * to the L2, one bit per line; the third step needs them. They change nothing else. */
+/* Prefetch the state that an access of an SM will need into the host's caches, in three steps: the
+ * rows of its L1, the sets of the L2, and the slots of the L2. The second step returns which of the
+ * first lines of the access will probably go to the L2, one bit per line. The third step needs
+ * these bits. The model's state does not change. */
 void fth_timed_l1s_prepare(const struct fth_timed_l1s *l1s, uint32_t sm,
                            const struct fth_timed_access *access);
 uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,

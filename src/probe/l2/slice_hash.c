@@ -13,8 +13,8 @@
  *
  * Assumption: a difference of the kernel leaves every address of the page in its slice, and any
  * other difference changes the slice of half of the addresses or more. A difference in between
- * shows that a vector of the kernel is wrong: all pairs of lines that have it were, by the choice
- * of the lines, among those that it leaves in their slice. */
+ * shows that a vector of the kernel is wrong: the measured pairs of lines with this vector happened
+ * to be in one slice, and other pairs are not. */
 #include "probe/l2/probe_l2.h"
 
 #include <stdlib.h>
@@ -37,9 +37,10 @@ enum {
     MAX_COMPARED = 64
 };
 
-/* A difference that changes the slice leaves up to half of all lines in theirs. From this fraction
- * on, and with at least BETWEEN_PAIRS pairs, it contradicts the kernel. Chosen: the sum of a vector
- * of the kernel and a wrong one leaves three quarters. */
+/* Minimum fraction of the pairs with a difference that are in one slice, from which on a difference
+ * outside the kernel contradicts the kernel, if there are at least BETWEEN_PAIRS pairs. Chosen: the
+ * fraction is at most a half if the kernel is right, and three quarters for the sum of a right and
+ * a wrong vector. */
 static const double between_fraction = 0.68;
 enum { BETWEEN_PAIRS = 64 };
 
