@@ -135,9 +135,10 @@ enum { FTH_LOCATE_MAX = 64 };
 /* Finds the locations of `count` lines, given by their numbers; at most FTH_LOCATE_MAX. */
 void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                           struct fth_cache_location *locations);
-/* Load what an access to the line of an address will need into the host's caches: of the set, and,
- * some time later, of the slot. `first` is as above. They return the slot that the access will
- * probably use, or one near it. *found: the cache probably holds the line. */
+/* Prefetch the state that an access to the line of an address will need into the host's caches:
+ * first that of the set, some time later that of the slot. `first` is as above. Both return the
+ * slot that the access will probably use, or one near it. *found: the cache probably holds the
+ * line. */
 static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t first,
                                          uint64_t address);
 static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address,
