@@ -2,7 +2,8 @@
  * L1 of an H200 works like this (docs/results/h200/l1-replacement.md).
  *
  * A set has storage for `ways` lines, but more tags than that. The tags are organised in *rows* of
- * `row_ways` tags each. A hash of the line number selects the row.
+ * `row_ways` tags each. A hash of the line number selects the row: the masks of the configuration,
+ * or the one below.
  *
  *      row 0   A . . .          tags: four per row here
  *   -> row 1   B F . .          the hand is at row 1: it evicts B or F and moves to row 2
@@ -54,6 +55,10 @@ static enum fth_status check(const struct fth_cache *cache, const struct fth_cac
     if (clock->row_ways > FTH_CLOCK_MAX_ROW_WAYS)
         return fth_fail(error, FTH_INVALID, operation, "row_ways", "%llu is more than %u",
                         (unsigned long long)config->row_ways, FTH_CLOCK_MAX_ROW_WAYS);
+    if (config->masks && (uint64_t)1 << config->masks->row_count != clock->rows)
+        return fth_fail(error, FTH_INVALID, operation, "masks",
+                        "%zu masks do not select one of %u rows", config->masks->row_count,
+                        clock->rows);
     if ((uint64_t)clock->rows * clock->row_ways < cache->max_ways)
         return fth_fail(error, FTH_INVALID, operation, "rows",
                         "%u rows of %u tags are less than the %u ways of a set", clock->rows,
@@ -94,9 +99,12 @@ static enum fth_status lay_out(struct fth_cache *cache, const struct fth_cache_c
     struct fth_clock *clock = fth_arena_alloc(&cache->arena, sizeof *clock);
     if (!clock)
         return fth_no_memory(error, "build a cache", "policy");
-    clock->rows = config->rows ? limited(config->rows) : DEFAULT_ROWS;
+    const bool fixed = config->rows || config->masks;
+    clock->rows = config->rows    ? limited(config->rows)
+                  : config->masks ? (uint32_t)1 << config->masks->row_count
+                                  : DEFAULT_ROWS;
     clock->row_ways = config->row_ways ? limited(config->row_ways) : DEFAULT_ROW_WAYS;
-    while (!config->rows && clock->rows < FTH_CLOCK_MAX_ROWS &&
+    while (!fixed && clock->rows < FTH_CLOCK_MAX_ROWS &&
            (uint64_t)clock->rows * clock->row_ways < cache->max_ways)
         clock->rows *= 2;
     FTH_TRY(check(cache, config, clock, error));

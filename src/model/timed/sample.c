@@ -52,6 +52,7 @@ struct fth_sampler {
     unsigned rate_shift, row_shift;
     uint64_t simulated[2];             /* one bit per folded number of a line */
     struct fth_shape shape;            /* of the L1 */
+    struct fth_parities parities;      /* rows of the lines, if the shape has masks of rows */
     struct fth_line_pattern *patterns; /* [instructions] the last pattern of each instruction */
     struct fth_line_pattern scratch;   /* of an access whose pattern is not kept */
     struct fth_line_requests requests;
@@ -65,10 +66,13 @@ struct fth_sampler {
 
 /* ---- lines ---- */
 
-/* Folds the number of a line to the bits of a row. */
+/* Folds the row of a line (by masks), or its number, to the bits of a row. */
 static inline uint64_t fold(const struct fth_sampler *sampler, uint64_t line)
 {
     uint64_t number = line >> sampler->row_shift;
+    if (sampler->shape.masks && sampler->shape.row_ways) /* the L1 has rows */
+        number =
+            fth_parities_of(&sampler->parities, line >> sampler->shape.line_shift) & UINT16_MAX;
     for (unsigned step = ROW_BITS; step < 64; step *= 2)
         number ^= number >> step;
     return number & ((1u << ROW_BITS) - 1);
@@ -103,7 +107,9 @@ static enum fth_status shrink(struct fth_shape *shape, uint64_t rate, const char
     if (strncmp(shape->index, "bits", 4) == 0 && !by_ways)
         return fth_fail(error, FTH_INVALID, "model caches", name,
                         "sampling is not possible with an index of address bits");
-    if (by_ways && shape->lines / shape->sets < MIN_WAYS * rate)
+    const uint64_t rows = shape->masks && shape->row_ways ? UINT64_C(1) << shape->masks->row_count
+                                                          : UINT64_C(1) << ROW_BITS;
+    if (by_ways && (shape->lines / shape->sets < MIN_WAYS * rate || rows < rate))
         return fth_fail(error, FTH_INVALID, "model caches", name,
                         "the cache is too small to simulate one of %llu lines",
                         (unsigned long long)rate);
@@ -111,6 +117,8 @@ static enum fth_status shrink(struct fth_shape *shape, uint64_t rate, const char
         const bool clock = strcmp(shape->policy, "clock") == 0;
         shape->lines = shape->lines / rate + (clock ? CLOCK_FREE_LINES * shape->sets : 0);
     } else {
+        shape->masks = NULL; /* they select more sets */
+        shape->row_ways = 0;
         const uint64_t lines_per_set = shape->lines / shape->sets;
         shape->sets /= rate;
         shape->lines = shape->sets * lines_per_set;
@@ -179,6 +187,8 @@ void fth_sampler_begin(struct fth_sampler *sampler, const struct fth_setting *se
 {
     const uint64_t sets = setting->l1.sets;
     sampler->shape = setting->l1;
+    if (setting->l1.masks)
+        fth_parities_fill(&sampler->parities, setting->l1.masks, setting->l1.line_shift);
     choose_lines(sampler);
     sampler->row_shift =
         setting->l1.line_shift + (sets & (sets - 1) ? 0 : (unsigned)__builtin_ctzll(sets));
