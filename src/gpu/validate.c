@@ -294,6 +294,8 @@ static enum fth_status check_hash(const struct check *check)
     const struct fth_attribute *rows = fth_gpu_attribute(check->gpu, section, "row_masks");
     const char *policy = fth_gpu_text(check->gpu, section, "policy");
     struct fth_gf2 space = {0};
+    if (sets && strcmp(section, "l2") == 0)
+        return refuse(check, "set_masks", "present, but an L2 cannot have them");
     if (sets && fth_gpu_text(check->gpu, section, "index"))
         return refuse(check, "set_masks", "present, but index is present, too");
     if (sets && !rows && policy && strcmp(policy, "clock") == 0)

@@ -17,14 +17,29 @@ struct fixture {
     struct fth_sampler *sampler;
 };
 
-static struct fixture begin(unsigned rate)
+/* The masks of the L1 of an H200 (data/gpus/h200.json). */
+static const struct fth_hash_masks h200 = {.set = {31632059648, 58700838784},
+                                           .row = {5994234368, 50656420864, 43324316672,
+                                                   53409142784, 56670774272, 59675699712,
+                                                   67712813568},
+                                           .set_count = 2,
+                                           .row_count = 7};
+
+static struct fixture begin_with(unsigned rate, const struct fth_hash_masks *masks)
 {
     struct fixture fixture = {.params = make_params(simple_gpu, none)};
     fixture.setting = make_setting(fixture.params, 1, 1);
+    fixture.setting.l1.masks = masks;
+    fixture.setting.l1.row_ways = masks ? 4 : 0;
     fth_timing_read(fixture.params, &fixture.setting, &fixture.timing);
     assert_int_equal(fth_sampler_create(rate, 1, &fixture.sampler, NULL), FTH_OK);
     fth_sampler_begin(fixture.sampler, &fixture.setting, &fixture.timing);
     return fixture;
+}
+
+static struct fixture begin(unsigned rate)
+{
+    return begin_with(rate, NULL);
 }
 
 static void end(struct fixture *fixture)
@@ -63,6 +78,34 @@ static void one_of_n_lines_is_simulated(void **state)
         assert_int_equal(columns, 4096 * 32 / rate);
         end(&fixture);
     }
+}
+
+/* With masks, the lines that are simulated are all lines of some rows, and no others. */
+static void lines_of_the_same_row_are_simulated_together(void **state)
+{
+    (void)state;
+    struct fth_cache *cache = NULL;
+    const struct fth_cache_config config = {
+        .line_bytes = 128, .sets = 4, .ways = 482, .policy = "clock", .masks = &h200};
+    assert_int_equal(fth_cache_create(&config, &cache, NULL), FTH_OK);
+    for (unsigned rate = 2; rate <= 64; rate *= 2) {
+        struct fixture fixture = begin_with(rate, &h200);
+        int simulated[4 * 128];
+        uint32_t count = 0;
+        memset(simulated, 0xff, sizeof simulated);
+        for (uint64_t i = 0; i < 65536; i++) {
+            /* Each of the 128 groups of 512 lines is somewhere else. */
+            const uint64_t line = i % 512 + i / 512 * 512 * 1048583;
+            const uint32_t lines = count_lines(&fixture, line * 128, 4);
+            const uint32_t row = fth_row_of(cache, fth_cache_set(cache, line * 128), line);
+            assert_true(simulated[row] == -1 || simulated[row] == (int)lines);
+            simulated[row] = (int)lines;
+            count += lines;
+        }
+        assert_int_equal(count, 65536 / rate);
+        end(&fixture);
+    }
+    fth_cache_destroy(cache);
 }
 
 /* The lines that are copied are those that are counted, at their addresses. */
@@ -236,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_of_n_lines_is_simulated),
+        cmocka_unit_test(lines_of_the_same_row_are_simulated_together),
         cmocka_unit_test(simulated_lines_are_copied),
         cmocka_unit_test(skipped_loads_take_the_average_latency),
         cmocka_unit_test(counts_are_estimated),
