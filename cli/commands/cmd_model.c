@@ -36,8 +36,9 @@ static const struct cli_option option_orders = {"orders", 0, "N", CLI_WORD_NONE,
 
 static const struct cli_option option_sample = {
     "sample", 0, "N", CLI_WORD_NONE,
-    "simulate one of N lines (2, 4, 8, … 64), which is faster, and estimate the counts of all "
-    "lines; prints the expected error"};
+    "simulate each launch only until at least one of N accesses (2 to 64) has been simulated and "
+    "hit ratios are steady, which is faster, and estimate the counts of the whole launch; prints "
+    "the expected error"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -111,19 +112,27 @@ static void note_missing(const struct fth_trace *trace)
                  local);
 }
 
-/* Prints on stderr the largest expected errors of all kernels, if only some lines were simulated.
- */
-static void report_errors(const struct fth_model_result *result, unsigned sample)
+/* Prints on stderr which part of the accesses was simulated, and the largest expected errors of all
+ * kernels. */
+static void report_errors(const struct fth_model_result *result)
 {
-    double errors[2] = {0, 0};
+    double errors[2] = {0, 0}, simulated = 0, all = 0;
     const struct fth_model_row *row;
-    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
+    for (size_t i = 0; (row = fth_model_row(result, i)); i++) {
         for (int level = 1; level <= 2; level++)
             errors[level - 1] = fmax(errors[level - 1], fth_model_sample_error(row, level));
-    cli_note(
-        "simulated one of %u lines; expected error from the sample: L1 hits up to ±%.2f points, "
-        "L2 read hits up to ±%.2f points; see docs/model/precision.md",
-        sample, 100 * errors[0], 100 * errors[1]);
+        if (row->launch != SIZE_MAX || row->instruction)
+            continue;
+        simulated += (double)row->simulated_warps;
+        all += (double)row->warps[0] + (double)row->warps[1] + (double)row->warps[2];
+    }
+    if (simulated < all)
+        cli_note("simulated %.1f %% of the accesses; expected errors: L1 hits up to ±%.2f points, "
+                 "L2 read hits up to ±%.2f points; see docs/model/precision.md",
+                 100 * simulated / all, 100 * errors[0], 100 * errors[1]);
+    else
+        cli_note("simulated all accesses, because all launches are short or their hit ratios "
+                 "change up to the end; see docs/model/precision.md");
 }
 
 static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,
@@ -136,7 +145,7 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
     if (fth_model_run(trace, params, options, &result, &error) != FTH_OK)
         code = cli_fail(&error);
     else if (options->sample)
-        report_errors(result, options->sample);
+        report_errors(result);
     if (result)
         code = put(arguments, view_of(arguments), result, params);
     if (code == CLI_DONE)
@@ -168,8 +177,8 @@ static bool parse_sample(const struct cli_arguments *arguments, unsigned *sample
     uint64_t number = 0;
     if (!cli_parse_whole_number(arguments, &option_sample, &number))
         return false;
-    if (text && (number < 2 || number > 64 || number & (number - 1))) {
-        cli_message("--sample requires a power of two from 2 to 64, not '%s'", text);
+    if (text && (number < 2 || number > 64)) {
+        cli_message("--sample requires a number from 2 to 64, not '%s'", text);
         return false;
     }
     *sample = (unsigned)number;
@@ -252,7 +261,7 @@ static const struct cli_example examples[] = {
     {"fathom model 2mm.trace --gpu h200 --orders 8",
      "show how much the figures depend on the order of blocks"},
     {"fathom model 2mm.trace --gpu h200 --sample 8",
-     "simulate one of eight lines, which is faster"},
+     "simulate an eighth of each launch or a little more, which is faster"},
     {"fathom model --parameters --gpu v100", "list the parameters of a V100"},
     {"fathom model k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]' --gpu h200",
      "model one kernel of a PTX file"},

@@ -125,9 +125,12 @@ struct fth_model_row {
     uint64_t local_warps[3];
     struct fth_model_counts local;
     /* Expected errors of the read sectors that hit in the L1s and in the L2, in sectors, if only
-     * some lines were simulated (fth_model_options.sample); otherwise 0. Set only in rows of
-     * kernels and launches. */
+     * the beginning of launches was simulated (fth_model_options.sample); otherwise 0. Set only in
+     * rows of kernels and launches. */
     double l1_error_sectors, l2_error_sectors;
+    /* Accesses of warps that were simulated: the sum of `warps`, or less with
+     * fth_model_options.sample. Set only in rows of kernels and launches of the model with time. */
+    uint64_t simulated_warps;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
@@ -152,8 +155,9 @@ struct fth_model_options {
      * fth_model_intervals(). The result is that of the plain order. 0 or 1: once; at most 1000.
      * Runs are distributed over the threads. */
     unsigned orders;
-    /* Simulate one of this number of lines, and estimate the counts of all lines: a power of two,
-     * at most 64. 0 or 1: all lines. Only with time, and not together with `bypassed` and `curves`.
+    /* Simulate each launch until one of this number of accesses has been simulated and the hit
+     * ratios do not change any more, and estimate the counts of the whole launch: 2 to 64. 0 or 1:
+     * simulate launches completely. Only with time, and not together with `bypassed` and `curves`.
      */
     unsigned sample;
 };
@@ -203,11 +207,9 @@ FTH_API const struct fth_model_curve *fth_model_curve(const struct fth_model_res
 /* Returns the hits divided by the sectors, 0 to 1; NAN without sectors. `reads_only` leaves out
  * writes and atomics. */
 FTH_API double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only);
-/* Returns the expected error of fth_model_hit_ratio of reads, if only some lines were simulated:
- * twice the standard error that the spread among these lines gives. `level` is 1 for the L1s and 2
- * for the L2. 0: all lines were simulated; NAN: there are no reads, or the row is that of an
- * instruction. The error that the times of the other lines cause is not included
- * (docs/model/precision.md). */
+/* Returns the expected error of fth_model_hit_ratio of reads, if only the beginning of launches
+ * was simulated (docs/model/precision.md). `level` is 1 for the L1s and 2 for the L2. 0: all
+ * accesses were simulated; NAN: there are no reads, or the row is that of an instruction. */
 FTH_API double fth_model_sample_error(const struct fth_model_row *row, int level);
 /* Returns the average latency of a read sector in cycles, from the latencies of the levels where
  * the sectors were found. NAN: there are no reads, or a latency that is needed is unknown. */

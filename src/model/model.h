@@ -323,7 +323,7 @@ struct fth_model_result {
     size_t row_count, row_capacity;
     bool timed;                            /* accesses had times */
     struct fth_model_intervals *intervals; /* [row_count]; NULL: only one order was run */
-    unsigned sample;                       /* N if one of N lines was simulated; 0: all */
+    unsigned sample;                       /* fth_model_options.sample; 0: none */
     unsigned orders;                       /* runs that `intervals` cover; 0: `intervals` is NULL */
     struct fth_model_curve curves[FTH_MODEL_LEVELS];
 };

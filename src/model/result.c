@@ -60,6 +60,7 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     row->l2_fails += from->l2_fails;
     row->l1_read_sectors_per_sm += from->l1_read_sectors_per_sm;
     row->seconds += from->seconds;
+    row->simulated_warps += from->simulated_warps;
     row->l1_error_sectors += from->l1_error_sectors;
     row->l2_error_sectors += from->l2_error_sectors;
     row->last_launch = from->launch;
@@ -123,7 +124,7 @@ double fth_model_sample_error(const struct fth_model_row *row, int level)
     const struct fth_model_counts *counts = level == 1 ? &row->l1 : &row->l2;
     const double sectors = (double)counts->sectors[FTH_TRACE_READ];
     const double error = level == 1 ? row->l1_error_sectors : row->l2_error_sectors;
-    return row->instruction || !(sectors > 0) ? (double)NAN : fmin(1, 2 * error / sectors);
+    return row->instruction || !(sectors > 0) ? (double)NAN : fmin(1, error / sectors);
 }
 
 /* The total latency of some sectors. 0 sectors need no latency, so an unknown one (NAN) does no

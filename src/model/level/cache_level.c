@@ -129,6 +129,7 @@ void fth_cache_level_destroy(struct fth_cache_level *level)
     free(level->next);
     free(level->scheduled);
     free(level->locations);
+    free(level->unit_of);
     free(level);
 }
 
@@ -211,6 +212,7 @@ static bool reserve(struct fth_cache_level *level, size_t count)
         return true;
     if (!resize((void **)&level->next, wanted, sizeof *level->next) ||
         !resize((void **)&level->scheduled, wanted, sizeof *level->scheduled) ||
+        !resize((void **)&level->unit_of, wanted, sizeof *level->unit_of) ||
         !resize((void **)&level->locations, wanted, sizeof *level->locations))
         return false;
     level->capacity = wanted;
@@ -226,8 +228,8 @@ static void locate_lines(struct fth_cache_level *level, const struct fth_line_re
     struct fth_cache_location *locations = level->locations;
     for (size_t i = 0; i < count && level->unit_count > 1; i++) {
         uint64_t local;
-        const size_t unit = find_unit(level, requests[i].line, &local);
-        locations[i] = fth_cache_locate(level->units[unit].cache, local);
+        level->unit_of[i] = (uint32_t)find_unit(level, requests[i].line, &local);
+        locations[i] = fth_cache_locate(level->units[level->unit_of[i]].cache, local);
     }
     for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOCATE_MAX) {
         const size_t here = count - done < FTH_LOCATE_MAX ? count - done : FTH_LOCATE_MAX;
@@ -238,12 +240,10 @@ static void locate_lines(struct fth_cache_level *level, const struct fth_line_re
     }
 }
 
-static void enqueue(struct fth_cache_level *level, const struct fth_line_request *requests,
-                    size_t count)
+static void enqueue(struct fth_cache_level *level, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t local;
-        struct fth_unit *unit = &level->units[find_unit(level, requests[i].line, &local)];
+        struct fth_unit *unit = &level->units[level->unit_count > 1 ? level->unit_of[i] : 0];
         level->next[i] = NONE;
         if (unit->head == NONE)
             unit->head = (uint32_t)i;
@@ -317,15 +317,14 @@ static bool run_group(struct fth_cache_level *level, struct fth_line_request *re
     locate_lines(level, requests, count);
     if (level->unit_count == 1 && in_order(requests, count))
         return fth_cache_level_run_single(level, requests, count, runs, counts, next_level);
-    enqueue(level, requests, count);
+    enqueue(level, count);
     for (size_t left = count; left && !level->failed;) {
         const size_t tried = schedule_step(level, requests);
         size_t done = 0;
         for (size_t i = 0; i < tried; i++) {
             const uint32_t at = level->scheduled[i];
-            uint64_t local;
             struct fth_line_request *request = &requests[at];
-            const size_t unit = find_unit(level, request->line, &local);
+            const size_t unit = level->unit_count > 1 ? level->unit_of[at] : 0;
             struct fth_port_access access = {.unit = unit,
                                              .location = &level->locations[at],
                                              .request = request,

@@ -33,9 +33,10 @@ struct fth_cache_level {
         *scheduled; /* requests that reach a port in a step; single_bank.c: those that failed */
     /* Set and slot of each request. Valid before the first step; recheck the slot afterwards. */
     struct fth_cache_location *locations;
-    size_t capacity; /* requests in the three arrays above */
-    bool forwards;   /* a request of the last run was forwarded to the next level */
-    bool failed;     /* out of memory */
+    uint32_t *unit_of; /* unit of each request, if there are several */
+    size_t capacity;   /* requests in the four arrays above */
+    bool forwards;     /* a request of the last run was forwarded to the next level */
+    bool failed;       /* out of memory */
 };
 
 /* Processes one request at a port in the current step, and counts it. */

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Maximum of fth_model_options.sample. Chosen: with fewer lines, an L1 of an H200 would have less
- * than seven ways per set. */
+/* Maximum of fth_model_options.sample. Chosen: with shorter windows, hit ratios vary too much. */
 enum { MAX_SAMPLE = 64 };
 
 /* ---- a simulation in the thread of the caller; the context is a struct fth_model_state ---- */
@@ -137,18 +136,18 @@ static enum fth_status run_timed(const struct fth_trace *trace,
 
 /* ---- the run ---- */
 
-/* Checks whether it is possible to simulate only some lines. */
+/* Checks whether it is possible to simulate only a part of the accesses. */
 static enum fth_status check_sample(const struct fth_model_options *options, bool timed,
                                     struct fth_error *error)
 {
     const unsigned rate = options->sample;
     const char *reason = NULL;
-    if (rate & (rate - 1) || rate > MAX_SAMPLE)
-        reason = "the number is not a power of two up to 64";
+    if (rate > MAX_SAMPLE)
+        reason = "the number is not one from 2 to 64";
     else if (!timed)
-        reason = "only the model with time can simulate some of the lines";
+        reason = "only the model with time can simulate a part of the accesses";
     else if (options->bypassed || options->curves)
-        reason = "curves, and the counts with the L1 off, need all lines";
+        reason = "curves, and the counts with the L1 off, need all accesses";
     return reason ? fth_fail(error, FTH_INVALID, "model caches", "sample", "%s", reason) : FTH_OK;
 }
 

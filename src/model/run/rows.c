@@ -125,6 +125,7 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
                                   .l1_bytes = counts->setting->l1_bytes,
                                   .blocks_at_once = counts->setting->blocks_at_once,
                                   .seconds = counts->seconds,
+                                  .simulated_warps = counts->simulated,
                                   .l1_error_sectors = counts->l1_error,
                                   .l2_error_sectors = counts->l2_error};
     struct fth_model_row *kernel = find_kernel(rows, row->kernel);

@@ -205,8 +205,9 @@ struct fth_launch_counts {
     const struct fth_l2_counts *bypassed; /* the same with the L1s off; may be NULL */
     const struct fth_cache_level_totals *const *l2_totals; /* [l2_total_count] */
     size_t l2_total_count;
-    double seconds; /* NAN: unknown */
-    /* Expected errors of the misses of reads, in sectors, if only some lines were simulated. */
+    double seconds;     /* NAN: unknown */
+    uint64_t simulated; /* accesses of warps; set only with time */
+    /* Expected errors of the hits of reads, in sectors, if not all accesses were simulated. */
     double l1_error, l2_error;
 };
 

@@ -24,9 +24,6 @@ enum {
     /* Blocks per access from which on blocks without accesses are left out. Chosen: protects
      * against a short trace that declares a grid of 2^32 blocks. */
     SPARSE_BLOCKS_PER_ACCESS = 16,
-    /* Accesses of a warp without simulated lines in succession. Chosen: long enough to save most of
-     * their time, short enough that warps do not read far ahead. */
-    MAX_SKIPPED = 64,
     /* Instructions between two accesses if the trace does not say how many there are. Chosen: a
      * loop that loads, computes an address and a sum. */
     DEFAULT_GAP = 8
@@ -50,7 +47,6 @@ struct chunk {
     uint64_t unopened;               /* blocks that can still be opened */
     struct fth_trace_cursor *cursor; /* NULL: everything has been read */
     struct fth_warp_stream *streams; /* [count][warps_per_block] */
-    struct fth_skip *skips;          /* the same; NULL without sampling */
 };
 
 /* What a warp does between two accesses, by their instructions. */
@@ -74,8 +70,6 @@ struct fth_streams {
     struct gap gaps[GAPS]; /* those that were needed last, by a hash */
     uint64_t *warps;       /* [instructions][3] */
     uint64_t loaded;
-    struct fth_sampler *sampler; /* NULL: all lines are loaded */
-    uint64_t issue;              /* ticks between two instructions of a warp, for sampling */
     bool sparse;
     uint64_t *used_blocks; /* in a sparse launch: blocks with accesses, ascending */
     size_t used_count, used_capacity, used_next;
@@ -227,46 +221,6 @@ static void append(struct fth_warp_stream *stream, struct fth_timed_access *acce
     stream->last = access;
 }
 
-/* Adds the simulated lines of an access. An access without such lines is added only if MAX_SKIPPED
- * accesses before it had none: then without lines, so that no more of the trace is read ahead. */
-static enum fth_status add_sampled(struct fth_streams *streams, struct chunk *chunk, size_t warp,
-                                   const struct fth_compact_access *from,
-                                   const struct fth_trace_instruction *instruction,
-                                   struct fth_error *error)
-{
-    const struct fth_line_pattern *pattern = fth_sampler_find(streams->sampler, from, instruction);
-    struct fth_warp_stream *stream = &chunk->streams[warp];
-    struct fth_skip *skip = &chunk->skips[warp];
-    struct fth_timed_access step;
-    if (!pattern)
-        return fth_no_memory(error, "model caches", NULL);
-    uint32_t runs;
-    const uint32_t lines = fth_sampler_count_lines(streams->sampler, pattern, from->first, &runs);
-    step.instruction = from->instruction;
-    set_gap(streams, stream->instruction, &step);
-    stream->instruction = from->instruction;
-    fth_skip_advance(skip, &step, streams->issue);
-    skip->shared += pattern->line_count - lines; /* they occupy the L1 as long */
-    if (!lines && ++skip->count < MAX_SKIPPED) {
-        const uint32_t wait = streams->pace ? instruction->wait : 0;
-        if (instruction->kind != FTH_TRACE_WRITE && wait != UINT32_MAX)
-            fth_skip_load(skip, streams->sampler, from->instruction, wait);
-        return FTH_OK;
-    }
-    struct fth_timed_access *access =
-        allocate(streams, sizeof *access + lines * sizeof *access->lines +
-                              runs * sizeof(struct fth_cache_run));
-    if (!access)
-        return fth_no_memory(error, "model caches", NULL);
-    access->instruction = from->instruction;
-    access->kind = (uint8_t)instruction->kind;
-    access->line_count = (uint16_t)lines;
-    fth_sampler_copy_lines(streams->sampler, pattern, from->first, access);
-    fth_skip_take(skip, access);
-    append(stream, access);
-    return FTH_OK;
-}
-
 static enum fth_status add_access(struct fth_streams *streams, struct chunk *chunk,
                                   const struct fth_compact_access *from, struct fth_error *error)
 {
@@ -277,8 +231,6 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
         (size_t)((from->block - chunk->first) * streams->setting.warps_per_block + from->warp);
     streams->warps[(size_t)from->instruction * 3 + (size_t)instruction->kind]++;
     streams->loaded++;
-    if (streams->sampler)
-        return add_sampled(streams, chunk, warp, from, instruction, error);
     size_t bytes = 0;
     uint64_t shift = 0;
     const struct fth_timed_access *pattern =
@@ -292,7 +244,6 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
     struct fth_warp_stream *stream = &chunk->streams[warp];
     set_gap(streams, stream->instruction, access);
     stream->instruction = from->instruction;
-    access->phase = 0;
     append(stream, access);
     return FTH_OK;
 }
@@ -328,7 +279,6 @@ static void free_chunk(struct chunk *chunk)
 {
     fth_trace_cursor_close(chunk->cursor);
     free(chunk->streams);
-    free(chunk->skips);
     free(chunk);
 }
 
@@ -363,9 +313,7 @@ static enum fth_status open_chunk(struct fth_streams *streams, uint64_t first,
     chunk->count = chunk->unopened = left < streams->chunk_blocks ? left : streams->chunk_blocks;
     const size_t warps = (size_t)(chunk->count * streams->setting.warps_per_block);
     chunk->streams = calloc(warps, sizeof *chunk->streams);
-    if (chunk->streams && streams->sampler)
-        chunk->skips = calloc(warps, sizeof *chunk->skips);
-    if (!chunk->streams || (streams->sampler && !chunk->skips))
+    if (!chunk->streams)
         return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < warps; i++)
         chunk->streams[i].instruction = FTH_PACE_START;
@@ -510,34 +458,13 @@ void fth_streams_destroy(struct fth_streams *streams)
         streams->chunks = chunk->next;
         free_chunk(chunk);
     }
-    /* After a failure, accesses have not been dropped. */
+    /* After a failure, or with sampling, accesses have not been dropped. */
     streams->pool->free = NULL;
     for (struct fth_slab *slab = streams->pool->all; slab; slab = slab->next_all)
         free_slab(slab);
     free(streams->used_blocks);
     free(streams->warps);
     free(streams);
-}
-
-void fth_streams_set_sampler(struct fth_streams *streams, struct fth_sampler *sampler,
-                             uint64_t issue)
-{
-    streams->sampler = sampler;
-    streams->issue = issue;
-}
-
-uint64_t fth_streams_skipped(const struct fth_streams *streams, uint64_t block,
-                             const struct fth_warp_stream *stream)
-{
-    const struct chunk *chunk = streams->sampler ? find_chunk(streams, block) : NULL;
-    uint64_t tail = 0;
-    if (!chunk)
-        return 0;
-    const struct fth_skip *skip = &chunk->skips[stream - chunk->streams];
-    tail = skip->elapsed;
-    for (uint8_t i = 0; i < skip->load_count; i++)
-        tail = skip->loads[i].ready > tail ? skip->loads[i].ready : tail;
-    return tail;
 }
 
 const uint64_t *fth_streams_warps(const struct fth_streams *streams)

@@ -12,7 +12,7 @@
  *   timed_l1.c      the L1s
  *   timed_l2.c      joining of reads, the sides of the L2, and memory
  *   timed_run.c     runs launches and collects their counts
- *   sample.c        simulates one of N lines
+ *   sample.c        simulates the beginning of a launch only
  *
  * It is no simulation of every cycle: docs/model/time.md lists what it leaves out. All times are
  * integers, so results are the same on all machines. */
@@ -89,9 +89,8 @@ struct fth_timed_access {
     uint32_t gap;     /* instructions that the warp issues since its last access, this one too */
     uint16_t shared;  /* requests to shared memory among them */
     uint16_t line_count;
-    uint32_t phase; /* barriers of the warp before the access; set only with sampling */
-    bool barrier;   /* the warp waits at a barrier before the access */
-    uint8_t kind;   /* enum fth_trace_access_kind */
+    bool barrier;                  /* the warp waits at a barrier before the access */
+    uint8_t kind;                  /* enum fth_trace_access_kind */
     struct fth_timed_line lines[]; /* [line_count] */
 };
 
@@ -185,15 +184,6 @@ const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *acce
 /* Accesses of warps so far: [instructions][3], by kind; and their sum. */
 const uint64_t *fth_streams_warps(const struct fth_streams *streams);
 uint64_t fth_streams_loaded(const struct fth_streams *streams);
-
-struct fth_sampler;
-/* From now on, loads only the lines that are simulated. The sampler is borrowed. */
-void fth_streams_set_sampler(struct fth_streams *streams, struct fth_sampler *sampler,
-                             uint64_t issue);
-/* Returns the time that a warp without further accesses still takes, in ticks, because of accesses
- * that were not loaded. */
-uint64_t fth_streams_skipped(const struct fth_streams *streams, uint64_t block,
-                             const struct fth_warp_stream *stream);
 
 /* ---- event_queue.c ---- */
 
@@ -329,8 +319,13 @@ void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
 struct fth_l2_counts *fth_timed_l2_counts(struct fth_timed_l2 *l2);
 const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_l2 *l2);
 void fth_timed_l2_reset_counts(struct fth_timed_l2 *l2);
-/* From now on, counts reads for the error of sampling; `sampler` is borrowed. */
-void fth_timed_l2_set_sampler(struct fth_timed_l2 *l2, struct fth_sampler *sampler);
+/* How full the L2 is. */
+struct fth_l2_use {
+    uint64_t lines;           /* that it can hold */
+    uint64_t allocated_lines; /* in this launch */
+    uint64_t dirty_sectors;   /* that it holds and that are not written to memory */
+};
+void fth_timed_l2_get_use(const struct fth_timed_l2 *l2, struct fth_l2_use *use);
 /* From now on, adds the reads that reach the L2 to `curves`, which are borrowed. */
 void fth_timed_l2_set_curves(struct fth_timed_l2 *l2, struct fth_curves *curves);
 
@@ -368,94 +363,47 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t r
 struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s); /* [instructions + 1] */
 const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s);
 void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s);
-/* From now on, counts reads for the error of sampling; `sampler` is borrowed. */
-void fth_timed_l1s_set_sampler(struct fth_timed_l1s *l1s, struct fth_sampler *sampler);
 /* From now on, adds the reads of all SMs to `curves`, which are borrowed. */
 void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curves);
 
 /* ---- sample.c ---- */
 
-/* Groups of simulated lines, from which the error is estimated. */
-enum { FTH_SAMPLE_GROUPS = 16, FTH_SKIPPED_LOADS = 4 };
-struct fth_sample_groups {
-    uint64_t sectors[FTH_SAMPLE_GROUPS], misses[FTH_SAMPLE_GROUPS]; /* of reads */
+/* Decides when enough of a launch has been simulated, and estimates the counts of the whole launch.
+ */
+struct fth_sampler;
+
+/* What a launch has done so far. */
+struct fth_sample_state {
+    uint64_t accesses; /* of warps that were processed */
+    uint64_t loaded;   /* of warps that were loaded, as fth_streams_loaded() returns */
+    uint64_t ticks;
+    const struct fth_model_counts *l1; /* [instructions + 1] */
+    const struct fth_l2_counts *l2;    /* [instructions + 1] */
+    const uint64_t *warps;             /* [instructions][3] of the accesses that were loaded */
+    struct fth_l2_use use;
 };
-/* Expected errors of the misses of reads, in sectors. */
-struct fth_sample_errors {
-    double l1, l2;
+/* Estimates for the whole launch. */
+struct fth_sample_estimate {
+    const uint64_t *warps;     /* [instructions][3], valid until the next launch */
+    uint64_t ticks, simulated; /* accesses that were simulated */
+    double l1_error, l2_error; /* expected errors of the hits of reads, in sectors */
 };
 
-/* The lines of an access, relative to the line of its first lane. */
-struct fth_line_pattern {
-    uint64_t start, step; /* of the first lane in its line; from lane to lane */
-    uint32_t threads;
-    uint32_t line_count, sectors;
-    struct fth_timed_line *lines; /* [line_count] */
-    struct fth_cache_run *runs;
-    size_t line_capacity, run_capacity;
-};
-
-/* A load without simulated lines that is under way. */
-struct fth_skipped_load {
-    uint32_t needed; /* instruction of the warp that needs the result */
-    uint64_t ready;  /* ticks after the last access that was loaded */
-};
-/* What a warp did since its last access that was loaded. */
-struct fth_skip {
-    uint32_t issued;           /* instructions since the start of the warp */
-    uint32_t gap;              /* instructions */
-    uint32_t shared;           /* requests to shared memory */
-    uint32_t count;            /* accesses that were not loaded */
-    uint32_t barriers, passed; /* since the start of the warp; before the last loaded access */
-    uint64_t elapsed;          /* ticks */
-    uint8_t load_count;
-    struct fth_skipped_load loads[FTH_SKIPPED_LOADS];
-};
-
-/* Makes the caches smaller by the rate, a power of two. */
-FTH_MUST_USE enum fth_status fth_sample_shrink(struct fth_setting *setting, unsigned rate,
-                                               struct fth_error *error);
-/* Makes each line occupy ports and bandwidths `rate` times as long. The L1 also processes the lines
- * that are not simulated. */
-void fth_sample_slow_down(struct fth_timing *timing, unsigned rate);
+/* `rate`: at least one of this number of accesses is simulated. */
 FTH_MUST_USE enum fth_status fth_sampler_create(unsigned rate, size_t instructions,
                                                 struct fth_sampler **sampler,
                                                 struct fth_error *error);
 void fth_sampler_destroy(struct fth_sampler *sampler);
-/* Begins a launch. */
-void fth_sampler_begin(struct fth_sampler *sampler, const struct fth_setting *setting,
-                       const struct fth_timing *timing);
-/* Returns the pattern of an access, valid until the next call, and counts its sectors. NULL: out of
- * memory. */
-const struct fth_line_pattern *fth_sampler_find(struct fth_sampler *sampler,
-                                                const struct fth_compact_access *access,
-                                                const struct fth_trace_instruction *instruction);
-/* The number of simulated lines of a pattern whose first lane has the address `first`, and the
- * number of their runs. */
-uint32_t fth_sampler_count_lines(const struct fth_sampler *sampler,
-                                 const struct fth_line_pattern *pattern, uint64_t first,
-                                 uint32_t *run_count);
-/* Copies the simulated lines, of which there are access->line_count, and their runs. */
-void fth_sampler_copy_lines(const struct fth_sampler *sampler,
-                            const struct fth_line_pattern *pattern, uint64_t first,
-                            struct fth_timed_access *access);
-/* Adds the latency of an access with simulated lines to the average of its instruction. */
-void fth_sampler_observe(struct fth_sampler *sampler, uint32_t instruction, uint64_t latency);
-/* Lets a warp issue its next access, of which `step` has gap, latency, shared and barrier. */
-void fth_skip_advance(struct fth_skip *skip, const struct fth_timed_access *step, uint64_t issue);
-/* Adds a load without simulated lines, whose result is needed after `wait` instructions. */
-void fth_skip_load(struct fth_skip *skip, const struct fth_sampler *sampler, uint32_t instruction,
-                   uint32_t wait);
-/* Moves what the warp did to an access that is loaded. */
-void fth_skip_take(struct fth_skip *skip, struct fth_timed_access *access);
-/* Counts a simulated read for the expected error. `waits`: sectors that are under way. */
-void fth_sampler_count(struct fth_sampler *sampler, enum fth_model_level level, uint64_t line,
-                       uint32_t sectors, uint32_t misses, uint32_t waits);
-/* Replaces the counts of the simulated lines by estimates for all lines. `launch_sectors` of the
- * sectors from memory do not belong to lines. */
-void fth_sampler_estimate(const struct fth_sampler *sampler, struct fth_model_counts *l1,
-                          struct fth_l2_counts *l2, uint64_t launch_sectors,
-                          struct fth_sample_errors *errors);
+/* Begins a launch of which `slots` blocks run at a time. */
+void fth_sampler_begin(struct fth_sampler *sampler, uint64_t accesses, uint64_t blocks,
+                       uint64_t slots);
+/* Whether a window ends, after this number of accesses were processed and blocks started. */
+bool fth_sampler_is_due(const struct fth_sampler *sampler, uint64_t accesses, uint64_t blocks);
+/* Ends a window. True: the rest of the launch need not be simulated. */
+bool fth_sampler_mark(struct fth_sampler *sampler, const struct fth_sample_state *state);
+/* Replaces the counts by estimates for the whole launch, after fth_sampler_mark() returned true. */
+void fth_sampler_estimate(struct fth_sampler *sampler, struct fth_model_counts *l1,
+                          struct fth_l2_counts *l2, struct fth_sample_estimate *estimate);
 
 /* ---- warps.c ---- */
 
@@ -469,7 +417,6 @@ struct fth_warps_context {
     bool has_pace; /* the trace has the pace of the launch */
     struct fth_event_queue *queue;
     struct fth_timed_l1s *l1s;
-    struct fth_sampler *sampler; /* NULL: all lines are simulated */
 };
 
 /* The warps of all resident blocks, and when each of them issues its next access. Their events are

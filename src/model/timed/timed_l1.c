@@ -60,7 +60,6 @@ struct fth_timed_l1s {
     struct fth_timing timing;
     struct fth_timed_l2 *l2;
     struct fth_curves *curves;       /* NULL: not wanted */
-    struct fth_sampler *sampler;     /* NULL: all lines are simulated */
     struct fth_model_counts *counts; /* [instructions + 1] */
     size_t instructions;
     struct fth_cache_level_totals totals;
@@ -159,11 +158,6 @@ const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed
     return &l1s->totals;
 }
 
-void fth_timed_l1s_set_sampler(struct fth_timed_l1s *l1s, struct fth_sampler *sampler)
-{
-    l1s->sampler = sampler;
-}
-
 void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curves)
 {
     l1s->curves = curves;
@@ -203,9 +197,6 @@ static void count(struct fth_timed_l1s *l1s, const struct fth_timed_request *req
     counts->hits[kind] += hit_count;
     counts->merges[kind] += merges;
     fth_totals_add(&l1s->totals, kind, distance, hit_count, sectors - hit_count);
-    if (l1s->sampler && kind == FTH_TRACE_READ)
-        fth_sampler_count(l1s->sampler, FTH_MODEL_L1, request->line->line, sectors,
-                          sectors - hit_count, merges);
 }
 
 /* A number from 0 to 65535 that looks random but depends only on the line and the time. */

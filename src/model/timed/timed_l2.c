@@ -64,14 +64,19 @@ struct fth_timed_l2 {
     uint64_t epoch, latest_read;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
     uint64_t partial_writes;
+    uint64_t allocated_lines;     /* in this launch */
     uint64_t launch_sectors;      /* that a launch reads from memory if the L2 is empty */
     bool used;                    /* by an earlier launch */
     struct fth_curves *curves;    /* NULL: not wanted */
-    struct fth_sampler *sampler;  /* NULL: all lines are simulated */
     struct fth_l2_counts *counts; /* [instructions + 1] */
     size_t instructions;
     struct fth_cache_level_totals totals;
 };
+
+static uint32_t count_bits(uint64_t mask)
+{
+    return (uint32_t)__builtin_popcountll(mask);
+}
 
 /* ---- creation ---- */
 
@@ -178,6 +183,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
         side->free_at = 0;
     }
     l2->memory_free_at = 0;
+    l2->allocated_lines = 0;
     memset(l2->atomics, 0, sizeof l2->atomics);
     l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;
     l2->used = true;
@@ -195,9 +201,16 @@ const struct fth_cache_level_totals *fth_timed_l2_totals(const struct fth_timed_
     return &l2->totals;
 }
 
-void fth_timed_l2_set_sampler(struct fth_timed_l2 *l2, struct fth_sampler *sampler)
+void fth_timed_l2_get_use(const struct fth_timed_l2 *l2, struct fth_l2_use *use)
 {
-    l2->sampler = sampler;
+    *use = (struct fth_l2_use){.allocated_lines = l2->allocated_lines};
+    for (uint64_t i = 0; i < l2->side_count; i++) {
+        const struct fth_cache *cache = l2->sides[i].cache.cache;
+        use->lines += cache->slots;
+        for (uint32_t slot = 0; cache->dirty && slot < cache->slots; slot++)
+            if (cache->lines[slot].number != FTH_NO_LINE)
+                use->dirty_sectors += count_bits(cache->dirty[slot]);
+    }
 }
 
 void fth_timed_l2_set_curves(struct fth_timed_l2 *l2, struct fth_curves *curves)
@@ -212,11 +225,6 @@ void fth_timed_l2_reset_counts(struct fth_timed_l2 *l2)
 }
 
 /* ---- parts of an access ---- */
-
-static uint32_t count_bits(uint64_t mask)
-{
-    return (uint32_t)__builtin_popcountll(mask);
-}
 
 static uint64_t home_of(const struct fth_timed_l2 *l2, uint64_t line)
 {
@@ -265,6 +273,7 @@ static void complete(struct fth_timed_l2 *l2, struct fth_slot_flight *slot)
 static void renew(struct fth_timed_l2 *l2, struct side *side, uint32_t slot)
 {
     side->cache.flight[slot].ready = 0;
+    l2->allocated_lines++;
     if (side->cache.flight[slot].partial)
         complete(l2, &side->cache.flight[slot]);
 }
@@ -372,9 +381,6 @@ static void count(struct fth_timed_l2 *l2, const struct fth_timed_request *reque
     counts->hits[kind] += hits;
     counts->merges[kind] += flying;
     fth_totals_add(&l2->totals, kind, found->distance, hits, count_bits(sectors) - hits);
-    if (l2->sampler && kind == FTH_TRACE_READ)
-        fth_sampler_count(l2->sampler, FTH_MODEL_L2, request->line->line, count_bits(sectors),
-                          count_bits(sectors) - hits, flying);
 }
 
 /* ---- accesses ---- */

@@ -19,7 +19,7 @@ struct run {
     struct fth_timed_l2 *l2;
     struct fth_slab_pool pool;
     uint64_t done, total;        /* accesses */
-    struct fth_sampler *sampler; /* NULL: all lines are simulated */
+    struct fth_sampler *sampler; /* NULL: launches are simulated completely */
 
     /* State of the current launch. */
     size_t launch;
@@ -29,9 +29,10 @@ struct run {
     struct fth_dispatch *dispatch;
     struct fth_event_queue *queue;
     struct fth_warps *warps;
-    uint64_t next_block;     /* of the grid */
-    uint64_t launch_sectors; /* that the launch itself reads from memory */
-    bool dispatching;        /* the event of the dispatcher is in the queue */
+    uint64_t next_block; /* of the grid */
+    bool dispatching;    /* the event of the dispatcher is in the queue */
+    uint64_t accesses;   /* of warps that were processed */
+    bool sampled;        /* only the beginning of the launch was simulated */
     uint32_t dispatch_event;
 };
 
@@ -64,6 +65,7 @@ static enum fth_status run_event(struct run *run, uint32_t event, uint64_t now,
                                  struct fth_error *error)
 {
     const uint32_t first_slot = fth_warps_first_slot_event(run->warps);
+    run->accesses += event < first_slot;
     if (event < first_slot)
         return fth_warps_run(run->warps, event, now, error);
     if (event == run->dispatch_event)
@@ -82,6 +84,20 @@ static enum fth_status report(const struct run *run, struct fth_error *error)
                : FTH_OK;
 }
 
+/* Ends a window of the sampler. True: the rest of the launch need not be simulated. */
+static bool end_window(struct run *run, uint64_t now)
+{
+    struct fth_sample_state state = {.accesses = run->accesses,
+                                     .loaded = fth_streams_loaded(run->streams),
+                                     .ticks = now,
+                                     .l1 = fth_timed_l1s_counts(run->l1s),
+                                     .l2 = fth_timed_l2_counts(run->l2),
+                                     .warps = fth_streams_warps(run->streams)};
+    fth_timed_l2_get_use(run->l2, &state.use);
+    run->sampled = fth_sampler_mark(run->sampler, &state);
+    return run->sampled;
+}
+
 static enum fth_status run_events(struct run *run, struct fth_error *error)
 {
     uint32_t event, ahead;
@@ -92,6 +108,9 @@ static enum fth_status run_events(struct run *run, struct fth_error *error)
         while (fth_event_queue_ahead(run->queue, &ahead))
             fth_warps_prepare(run->warps, ahead);
         FTH_TRY(run_event(run, event, now, error));
+        if (run->sampler && fth_sampler_is_due(run->sampler, run->accesses, run->next_block) &&
+            end_window(run, now))
+            break;
     }
     return FTH_OK;
 }
@@ -110,41 +129,34 @@ static void end_launch(struct run *run)
     run->streams = NULL;
 }
 
-/* Prepares a launch of which only some lines are simulated. */
-static enum fth_status begin_sample(struct run *run, struct fth_error *error)
-{
-    fth_sampler_begin(run->sampler, &run->setting, &run->timing);
-    fth_sample_slow_down(&run->timing, run->options->sample);
-    return fth_sample_shrink(&run->setting, run->options->sample, error);
-}
-
 static enum fth_status begin_launch(struct run *run, struct fth_error *error)
 {
     const size_t instructions = fth_trace_instruction_count(run->trace);
     FTH_TRY(fth_model_setting(run->params, fth_trace_launch_at(run->trace, run->launch),
                               &run->setting, error));
     fth_timing_read(run->params, &run->setting, &run->timing);
-    if (run->sampler)
-        FTH_TRY(begin_sample(run, error));
     if (!run->l2)
         FTH_TRY(fth_timed_l2_create(run->params, &run->setting, instructions, &run->l2, error));
     if (!run->l1s)
         FTH_TRY(fth_timed_l1s_create(run->setting.sms, instructions, &run->l1s, error));
     if (run->curves)
         run->curves->sector_shift = run->setting.l1.sector_shift;
-    fth_timed_l1s_set_sampler(run->l1s, run->sampler);
-    fth_timed_l2_set_sampler(run->l2, run->sampler);
     fth_timed_l1s_set_curves(run->l1s, run->curves);
     fth_timed_l2_set_curves(run->l2, run->curves);
     fth_timed_l2_begin(run->l2, &run->timing, run->setting.cold);
-    run->launch_sectors = fth_timed_l2_counts(run->l2)[instructions].dram_reads;
     FTH_TRY(fth_timed_l1s_begin(run->l1s, &run->setting, &run->timing, run->l2, error));
     FTH_TRY(fth_dispatch_create(run->params, &run->setting, &run->timing, &run->dispatch, error));
     const uint32_t slots = fth_dispatch_slots(run->dispatch);
     FTH_TRY(fth_streams_create(run->trace, run->launch, &run->setting, slots, &run->pool,
                                &run->streams, error));
+    run->accesses = 0;
+    run->sampled = false;
+    /* The next launch finds the lines of this one in the L2, unless it begins with an empty L2. */
     if (run->sampler)
-        fth_streams_set_sampler(run->streams, run->sampler, run->timing.issue);
+        fth_sampler_begin(run->sampler,
+                          run->setting.cold ? fth_trace_launch_at(run->trace, run->launch)->accesses
+                                            : 0,
+                          run->setting.blocks, slots);
     run->dispatch_event = slots * ((uint32_t)run->setting.warps_per_block + 1);
     FTH_TRY(fth_event_queue_create(run->dispatch_event + 1, &run->queue, error));
     const struct fth_warps_context context = {.trace = run->trace,
@@ -154,8 +166,7 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
                                               .dispatch = run->dispatch,
                                               .has_pace = fth_trace_pace(run->trace, run->launch),
                                               .queue = run->queue,
-                                              .l1s = run->l1s,
-                                              .sampler = run->sampler};
+                                              .l1s = run->l1s};
     return fth_warps_create(&context, &run->warps, error);
 }
 
@@ -177,19 +188,22 @@ static enum fth_status add_rows(struct run *run, struct fth_error *error)
     const struct fth_cache_level_totals *l1_totals = fth_timed_l1s_totals(run->l1s);
     const struct fth_cache_level_totals *l2_totals = fth_timed_l2_totals(run->l2);
     struct fth_l2_counts *l2 = fth_timed_l2_counts(run->l2);
-    struct fth_sample_errors errors = {0, 0};
-    if (run->sampler)
-        fth_sampler_estimate(run->sampler, l1, l2, run->launch_sectors, &errors);
-    const uint64_t ticks = fth_warps_end(run->warps) + run->timing.launch;
+    struct fth_sample_estimate whole = {.warps = fth_streams_warps(run->streams),
+                                        .ticks = fth_warps_end(run->warps),
+                                        .simulated = run->accesses};
+    if (run->sampled)
+        fth_sampler_estimate(run->sampler, l1, l2, &whole);
+    const uint64_t ticks = whole.ticks + run->timing.launch;
     const struct fth_launch_counts counts = {.setting = &run->setting,
-                                             .warps = fth_streams_warps(run->streams),
+                                             .warps = whole.warps,
                                              .l1 = &l1,
                                              .l1_arrays = 1,
                                              .l1_totals = &l1_totals,
                                              .l1_total_count = 1,
                                              .l2 = l2,
-                                             .l1_error = errors.l1,
-                                             .l2_error = errors.l2,
+                                             .simulated = whole.simulated,
+                                             .l1_error = whole.l1_error,
+                                             .l2_error = whole.l2_error,
                                              .l2_totals = &l2_totals,
                                              .l2_total_count = 1,
                                              .seconds = (double)ticks / FTH_TICKS_PER_CYCLE /
@@ -210,7 +224,7 @@ static enum fth_status run_launch(struct run *run, struct fth_error *error)
     if (status == FTH_OK)
         status = add_rows(run, error);
     if (status == FTH_OK)
-        run->done += fth_streams_loaded(run->streams);
+        run->done += fth_trace_launch_at(run->trace, run->launch)->accesses;
     end_launch(run);
     return status;
 }

@@ -38,8 +38,6 @@ struct warp {
     uint32_t scheduler; /* index into scheduler_free_at */
     uint8_t load_count;
     bool at_barrier;
-    uint32_t phase;   /* barriers before the access that it waits with */
-    uint64_t arrival; /* at this barrier */
     struct load loads[MAX_LOADS];
 };
 
@@ -59,7 +57,7 @@ struct block {
     uint32_t sm;
     uint32_t running;       /* warps that have not ended */
     uint32_t waiting;       /* of these, warps at a barrier */
-    uint64_t barrier_ready; /* when the last warp has ended, since the last barrier */
+    uint64_t barrier_ready; /* when the last warp has arrived there or ended */
     uint64_t end;           /* when the last access of an ended warp was complete */
 };
 
@@ -186,46 +184,20 @@ static uint64_t wait_for_loads(struct warp *warp, uint32_t target, uint64_t earl
 
 /* ---- barriers and ends ---- */
 
-/* Returns the first barrier that warps of a block wait at. It differs among them only with
- * sampling, where the accesses of some warps between two barriers can all be without simulated
- * lines. */
-static uint32_t find_first_phase(const struct fth_warps *warps, uint32_t slot)
-{
-    const struct warp *warp = &warps->warps[(size_t)slot * warps->warps_per_block];
-    uint32_t phase = UINT32_MAX;
-    for (uint32_t i = 0; i < warps->warps_per_block; i++)
-        if (warp[i].at_barrier && warp[i].phase < phase)
-            phase = warp[i].phase;
-    return phase;
-}
-
-/* Returns when the last warp has arrived at a barrier, or has ended. */
-static uint64_t find_arrival(const struct fth_warps *warps, uint32_t slot, uint32_t phase)
-{
-    const struct warp *warp = &warps->warps[(size_t)slot * warps->warps_per_block];
-    uint64_t arrival = warps->blocks[slot].barrier_ready;
-    for (uint32_t i = 0; i < warps->warps_per_block; i++)
-        if (warp[i].at_barrier && warp[i].phase == phase && warp[i].arrival > arrival)
-            arrival = warp[i].arrival;
-    return arrival;
-}
-
 /* Lets the warps of a block go on if all of them have arrived at the barrier. */
 static void check_barrier(struct fth_warps *warps, uint32_t slot)
 {
     struct block *block = &warps->blocks[slot];
     if (!block->waiting || block->waiting < block->running)
         return;
-    const uint32_t phase = find_first_phase(warps, slot);
-    const uint64_t ready = find_arrival(warps, slot, phase);
     for (uint32_t i = 0; i < warps->warps_per_block; i++) {
         const uint32_t event = slot * warps->warps_per_block + i;
-        if (!warps->warps[event].at_barrier || warps->warps[event].phase != phase)
+        if (!warps->warps[event].at_barrier)
             continue;
         warps->warps[event].at_barrier = false;
-        fth_event_queue_add(warps->context.queue, event, ready);
-        block->waiting--;
+        fth_event_queue_add(warps->context.queue, event, block->barrier_ready);
     }
+    block->waiting = 0;
     block->barrier_ready = 0;
 }
 
@@ -279,11 +251,9 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     if (last)
         fth_streams_drop(last);
     if (!access) {
-        const uint64_t end =
-            now + fth_streams_skipped(context->streams, block->index, warp->stream);
         const struct fth_timed_tail tail = fth_streams_tail(context->streams, warp->stream);
         end_warp(warps, warp->slot, warp,
-                 tail.gap ? issue_after(warps, event, tail.gap, tail.latency, end) : end);
+                 tail.gap ? issue_after(warps, event, tail.gap, tail.latency, now) : now);
         return FTH_OK;
     }
     const uint64_t at = issue_after(warps, event, access->gap, access->latency, now);
@@ -293,8 +263,7 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     }
     warp->at_barrier = true;
     block->waiting++;
-    warp->phase = access->phase;
-    warp->arrival = at;
+    block->barrier_ready = at > block->barrier_ready ? at : block->barrier_ready;
     check_barrier(warps, warp->slot);
     return FTH_OK;
 }
@@ -336,8 +305,6 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
         add_load(warp, warp->issued + facts->wait, done);
     warps->end = done > warps->end ? done : warps->end;
-    if (warps->context.sampler && access->line_count)
-        fth_sampler_observe(warps->context.sampler, access->instruction, done - accepted);
     return schedule(warps, event, accepted, error);
 }
 
@@ -358,7 +325,7 @@ void fth_warps_prepare(struct fth_warps *warps, uint32_t event)
     const struct warp *warp = &warps->warps[soon(warps, 1)->event];
     fth_prefetch(warp->access);
     for (uint8_t i = LOADS_IN_FIRST_LINE; i < warp->load_count; i += LOADS_PER_LINE)
-        fth_prefetch(&warp->loads[i]);
+        fth_prefetch(&warp->loads[i].ready);
     warp = &warps->warps[soon(warps, 2)->event];
     if (warp->access) {
         fth_prefetch(warp->access->next);

@@ -508,8 +508,10 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     if (!row->instruction) {
         write_number(json, "time_us", time_us(row));
         write_floor(json, row, params);
-        if (sampled)
+        if (sampled) {
+            write_number(json, "simulated_warp_requests", (double)row->simulated_warps);
             fth_json_sample_errors(json, row);
+        }
         if (intervals)
             fth_json_intervals(json, intervals);
         write_number(json, "l1_bytes", (double)row->l1_bytes);

@@ -56,9 +56,11 @@ fathom model b.trace --gpu h200 --json 2>/dev/null | cmp - orders && echo 'the s
 fathom model a.trace --orders 3 --set l1.size_bytes=1K 2>/dev/null
 fathom model a.trace --orders 1
 fathom model a.trace --orders many
-# One of eight lines is simulated.
+# Short launches are simulated completely, and of longer ones an eighth or more.
+fathom model "$w/mvt.json" --set N=2304 --gpu h200 --sample 8
+fathom model "$w/mvt.json" --set N=2304 --gpu h200 --sample 8 --json 2>/dev/null | grep '"simulated'
 fathom model a.trace --gpu h200 --sample 8
 fathom model a.trace --gpu h200 --sample 8 --json 2>/dev/null | grep '"sample' | head -n 2
-fathom model a.trace --gpu h200 --sample 3
+fathom model a.trace --gpu h200 --sample 1
 fathom model a.trace --sample 8
 fathom model a.trace --gpu h200 --sample 8 --curve
