@@ -1,6 +1,6 @@
-/* The L1s of all SMs, with times. An L1 processes one line per cycle. A sector that is under way
- * counts as a hit, but its data arrives no earlier. Two kinds of requests merge on the way to the
- * L2:
+/* The L1s of all SMs, with times. An L1 processes one access after the other. A sector that is
+ * under way counts as a hit, but its data arrives no earlier. Two kinds of requests merge on the
+ * way to the L2:
  *
  *   reads   Misses in one line become one request of the L2 if they follow each
  *           other closely. If the L2 fetches two sectors for the first of them, the second one
@@ -173,7 +173,7 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t r
                               uint64_t now)
 {
     struct l1 *l1 = &l1s->l1s[sm];
-    l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_line;
+    l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_cycle;
 }
 
 /* ---- requests ---- */
@@ -433,16 +433,18 @@ static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
 FTH_CLONES
 static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                         uint64_t now, uint64_t *accepted, uint64_t *done)
+                         uint64_t now, uint64_t *begun, uint64_t *done)
 {
     struct l1 *l1 = &l1s->l1s[sm];
     if (!l1->used && !prepare(l1s, sm))
         return false;
     const struct fth_cache_run *runs = fth_streams_runs(access);
     uint64_t at = now > l1->free_at ? now : l1->free_at;
-    *accepted = *done = at;
+    *begun = *done = at;
+    const uint64_t begin = at, busy = access->cycles * l1s->timing.l1_cycle;
     uint32_t lines = 0;
-    for (uint32_t i = 0; i < access->line_count; i++, at += l1s->timing.l1_line) {
+    for (uint32_t i = 0; i < access->line_count; i++) {
+        at = begin + i * busy / access->line_count;
         const struct fth_timed_request request = {.sm = sm,
                                                   .instruction = access->instruction,
                                                   .line = &access->lines[i],
@@ -452,13 +454,13 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
         const uint64_t ready = run_request(l1s, &request, kind, at);
         *done = ready > *done ? ready : *done;
     }
-    l1->free_at = at;
+    l1->free_at = begin + busy;
     return true;
 }
 
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, uint64_t *accepted, uint64_t *done)
+                          uint64_t now, uint64_t *begun, uint64_t *done)
 {
-    return access_lines(l1s, sm, access, kind, now, accepted, done);
+    return access_lines(l1s, sm, access, kind, now, begun, done);
 }

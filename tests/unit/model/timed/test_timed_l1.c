@@ -15,7 +15,7 @@ enum { L1_HIT = 30, L2_HIT = 300, MISS = 700, ALL_SECTORS = 15 };
 
 /* In ticks. */
 static const struct fth_timing costs = {.l1_hit = L1_HIT,
-                                        .l1_line = 4,
+                                        .l1_cycle = 4,
                                         .to_join = 100,
                                         .to_l2 = 50,
                                         .to_memory = 400,
