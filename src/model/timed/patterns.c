@@ -101,12 +101,13 @@ static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint
     for (size_t i = 0; i < requests->count; i++) {
         const struct fth_line_request *request = &requests->items[i];
         const struct fth_cache_run *runs = requests->runs + request->run;
-        uint64_t next = 0; /* the word after the last run; two runs can be in the same word */
+        const uint64_t first = request->line / BANK_BYTES;
+        uint32_t next = 0; /* the word after the last run; two runs can be in the same word */
         for (uint32_t k = 0; k < request->run_count; k++) {
-            const uint64_t end = request->line + runs[k].from + runs[k].bytes;
-            uint64_t word = (request->line + runs[k].from) / BANK_BYTES;
-            for (word = word > next ? word : next; word * BANK_BYTES < end; word++)
-                words[word % BANKS]++;
+            const uint32_t begin = runs[k].from / BANK_BYTES, end = runs[k].from + runs[k].bytes;
+            uint32_t word = begin > next ? begin : next;
+            for (; word * BANK_BYTES < end; word++)
+                words[(first + word) % BANKS]++;
             next = word;
         }
     }
