@@ -93,7 +93,7 @@ static void copy_lines(const struct fth_patterns *patterns, struct pattern *patt
 /* Returns the cycles that the L1 is busy with a read. It looks up TAGS_PER_CYCLE lines per cycle.
  * Its data is in banks of one word each, as that of shared memory: a word of all lines is in the
  * same bank, which delivers one of them per cycle. Measured on an H200
- * (docs/results/h200/structure.md): reads of less than WIDE_BYTES bytes per lane take one cycle
+ * (docs/results/h200/l1-throughput.md): reads of less than WIDE_BYTES bytes per lane take one cycle
  * more if a bank delivers several words. */
 static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint32_t lane_bytes)
 {
