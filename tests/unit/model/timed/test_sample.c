@@ -18,9 +18,9 @@ struct fixture {
 };
 
 /* The masks of the L1 of an H200 (data/gpus/h200.json). */
-static const struct fth_hash_masks h200 = {.set = {31632059648, 58700838784},
-                                           .row = {5994234368, 50656420864, 43324316672,
-                                                   53409142784, 56670774272, 59675699712,
+static const struct fth_hash_masks h200 = {.set = {100351536384, 58700838784},
+                                           .row = {74713711104, 119375897600, 43324316672,
+                                                   53409142784, 125390251008, 128395176448,
                                                    67712813568},
                                            .set_count = 2,
                                            .row_count = 7};
