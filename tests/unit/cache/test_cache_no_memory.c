@@ -49,22 +49,30 @@ static void creating_a_cache_needs_every_allocation(void **state)
     fail_from(0, false);
 }
 
-/* Sets of different sizes have a table with the set of each way. */
-static void unequal_sets_need_every_allocation(void **state)
+/* Sets of different sizes have a table with the set of each way, and masks one with the set of each
+ * byte of a line number. */
+static void tables_of_sets_need_every_allocation(void **state)
 {
     (void)state;
     static const uint64_t ways[] = {5000, 3000};
-    const struct fth_cache_config config = {.line_bytes = 4096, .sets = 2, .set_ways = ways};
-    bool failed = true;
-    for (size_t number = 1; failed; number++) {
+    static const struct fth_hash_masks masks = {.set = {4096}, .set_count = 1};
+    static const struct fth_cache_config configs[] = {
+        {.line_bytes = 4096, .sets = 2, .set_ways = ways},
+        {.line_bytes = 4096, .sets = 2, .ways = 5000, .masks = &masks}};
+    size_t row = 0;
+    for (size_t number = 1; row < FTH_COUNT(configs); number++) {
         struct fth_cache *cache = NULL;
         struct fth_error error = NO_ERROR;
         fail_from(number, false);
-        const enum fth_status status = fth_cache_create(&config, &cache, &error);
-        failed = has_failed();
+        const enum fth_status status = fth_cache_create(&configs[row], &cache, &error);
+        const bool failed = has_failed();
         assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
         assert_int_equal(error.operation[0] != '\0', failed);
         fth_cache_destroy(cache);
+        if (!failed) {
+            row++;
+            number = 0;
+        }
     }
     fail_from(0, false);
 }
@@ -110,7 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creating_a_cache_needs_every_allocation),
-        cmocka_unit_test(unequal_sets_need_every_allocation),
+        cmocka_unit_test(tables_of_sets_need_every_allocation),
         cmocka_unit_test(limits_are_allowed),
     };
     return cmocka_run_group_tests_name("cache-no-memory", tests, NULL, NULL);
