@@ -292,30 +292,34 @@ static void unite(struct fth_joins *found, size_t sms, uint32_t from, uint32_t t
 }
 
 /* Tests groups with at most half as many SMs as the largest one again with each earlier group, up
- * to twice, and unites them if they join reads. */
+ * to twice, and unites them if they join reads. The second time, the last SMs of both groups are
+ * tested, because what keeps two SMs from meeting in time may concern these two only. */
 static enum fth_status test_small_groups(struct study *study, struct fth_error *error)
 {
     const size_t sms = study->prober->sms;
     struct fth_joins *found = study->found;
     size_t *sizes = calloc(sms, sizeof *sizes), largest = 0;
-    uint32_t *firsts = calloc(sms, sizeof *firsts);
+    uint32_t *members = calloc(2 * sms, sizeof *members); /* [2][groups] first and last SMs */
     enum fth_status status =
-        sizes && firsts ? FTH_OK : fth_no_memory(error, "find joined reads", NULL);
+        sizes && members ? FTH_OK : fth_no_memory(error, "find joined reads", NULL);
     for (size_t i = sms; status == FTH_OK && i-- > 0;) {
         const uint32_t group = found->groups[i];
-        firsts[group] = (uint32_t)i;
+        members[group] = (uint32_t)i;
+        if (sizes[group] == 0)
+            members[sms + group] = (uint32_t)i;
         largest = ++sizes[group] > largest ? sizes[group] : largest;
     }
     for (uint32_t i = (uint32_t)found->group_count; status == FTH_OK && i-- > 1;) {
         bool joined = false;
         for (uint32_t k = 0; 2 * sizes[i] <= largest && k < 2 * i && !joined && status == FTH_OK;
              k++) {
-            status = test_again(study, firsts[k % i], firsts[i], other_lags[k / i], &joined, error);
+            const uint32_t *ends = members + (k < i ? 0 : sms);
+            status = test_again(study, ends[k % i], ends[i], other_lags[k / i], &joined, error);
             if (status == FTH_OK && joined)
                 unite(found, sms, i, k % i);
         }
     }
-    free(firsts);
+    free(members);
     free(sizes);
     return status;
 }
