@@ -342,7 +342,7 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
          "the largest of seven footprints around the size after which all lines were in L2, in "
          "four "
          "parts of memory",
-         footprint_note, "lines are evicted after every small footprint in some part of memory"},
+         footprint_note, NULL},
         {"full_miss_bytes", early ? &none : &found->full_miss,
          "the smallest of seven footprints around the size after which no line was in L2",
          footprint_note,

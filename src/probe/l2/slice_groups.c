@@ -2,9 +2,9 @@
  *
  * The latencies of an SM are a vector with one component per slice. SMs whose vectors are equal
  * except for noise are a group (stats/vectors.c). SMs on different routes to the L2, such as those
- * of different GPCs, are never a group: on an H200, the latencies of two GPCs at mirrored places
- * differ by 0.6 to 2.5 cycles, and by 0.6 cycles more or less in the next run, so that any limit
- * would make them one group in some runs only. SMs of one GPC differ by up to 0.6 cycles if they
+ * of different GPCs, are never a group: on an H200, the latencies of some GPCs differ by only 0.6
+ * to 2.5 cycles, and by up to 0.6 cycles more or less in the next run, so that any limit would make
+ * them one group in some runs only. SMs of one GPC differ by up to 0.6 cycles if they
  * are in the same TPC, and by 2.4 cycles or more otherwise, in every run. */
 #include "probe/l2/probe_l2.h"
 

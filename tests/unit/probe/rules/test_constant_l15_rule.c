@@ -10,7 +10,7 @@ struct truth {
     unsigned l1_line, l15_line;
     unsigned l1_cycles, l15_cycles, l2_cycles;
     unsigned noise;
-    unsigned outliers; /* one of so many loads takes 100 cycles more; 0: none does */
+    unsigned outliers; /* loads per load that takes 100 cycles more; 0: none does */
 };
 
 struct machine {

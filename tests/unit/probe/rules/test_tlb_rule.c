@@ -11,7 +11,7 @@ struct truth {
     unsigned penalty[2]; /* cycles, if the levels before miss, too */
     bool random;         /* replacement */
     unsigned noise;      /* cycles of each load */
-    unsigned outliers;   /* one of so many loads takes 400 cycles more; 0: none does */
+    unsigned outliers;   /* loads per load that takes 400 cycles more; 0: none does */
 };
 
 struct machine {
