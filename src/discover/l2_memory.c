@@ -339,7 +339,9 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
          partitions_note(found, near_note, sizeof near_note),
          "the evictions match neither one partition nor two"},
         {"onset_bytes", &found->onset,
-         "the largest of seven footprints around the size after which all lines were in L2",
+         "the largest of seven footprints around the size after which all lines were in L2, in "
+         "four "
+         "parts of memory",
          footprint_note, NULL},
         {"full_miss_bytes", early ? &none : &found->full_miss,
          "the smallest of seven footprints around the size after which no line was in L2",

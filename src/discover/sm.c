@@ -86,7 +86,10 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
          .number = (double)capacity->resident_bytes,
          .evidence = &capacity->resident_evidence,
          .method = "bytes that a reverse walk hits after a walk over 1.25 times the size; maximum "
-                   "of several"},
+                   "of several",
+         .note = capacity->resident_bytes < capacity->fits_bytes
+                     ? "for this allocation: in other memory, a few more or fewer lines stay"
+                     : NULL},
         {.attribute = "full_miss_bytes",
          .number = (double)capacity->full_miss_bytes,
          .interval = (const double[]){(double)capacity->full_miss_low_bytes,

@@ -160,8 +160,8 @@ enum fth_status fth_dissect_discovered(struct fth_discovery *discovery,
         report_step(discovery, "dissect l2", CACHES + 1);
         FTH_TRY(fth_dissect_l2(discovery, options, error));
         FTH_TRY(fth_dissect_l2_map(discovery, error));
-        FTH_TRY(fth_dissect_slices(discovery, error));
         FTH_TRY(fth_dissect_joins(discovery, error));
+        FTH_TRY(fth_dissect_slices(discovery, error)); /* needs the joins */
         FTH_TRY(fth_dissect_l2_writes(discovery, error));
     }
     report_step(discovery, "dissect TLBs", CACHES + 2);

@@ -201,34 +201,48 @@ static enum fth_status note_slice_hash(struct fth_gpu *gpu, const struct fth_sli
                     error);
 }
 
-static enum fth_status note_slice_map(struct fth_discovery *discovery, struct fth_slices *found,
-                                      struct fth_error *error)
+/* Writes the groups of SMs, or why they are not known. */
+static enum fth_status note_slice_groups(struct fth_gpu *gpu, const struct fth_slices *found,
+                                         size_t sms, struct fth_error *error)
 {
-    const size_t sms = discovery->prober.sms, count = found->group_count * found->per_partition;
-    struct fth_evidence evidence = found->evidence;
-    if (found->groups_overlap)
-        evidence.doubt = "SMs of a group differ by as much as SMs of different groups";
+    char reason[160];
+    if (!found->sms.clear) {
+        fth_format(reason, sizeof reason,
+                   "the latencies of SMs differ by up to %.1f cycles within groups and by only "
+                   "%.1f cycles between groups",
+                   found->sms.widest_cycles, found->sms.closest_cycles);
+        return fth_note_unknown(gpu, "l2", "slice_group_by_sm", reason, error);
+    }
     double *numbers = calloc(sms, sizeof *numbers);
     if (!numbers)
         return fth_no_memory(error, "write the latencies of the L2 slices", NULL);
     for (size_t i = 0; i < sms; i++)
-        numbers[i] = found->groups[i];
+        numbers[i] = found->sms.groups[i];
+    const enum fth_status status =
+        fth_note(gpu,
+                 &(struct fth_note){.element = "l2",
+                                    .attribute = "slice_group_by_sm",
+                                    .numbers = numbers,
+                                    .count = sms,
+                                    .evidence = &found->evidence,
+                                    .samples = found->samples,
+                                    .method = "SMs that join their reads, if any do, and whose "
+                                              "latencies to all slices are equal to within 1.4 "
+                                              "cycles on average"},
+                 error);
+    free(numbers);
+    return status;
+}
+
+static enum fth_status note_slice_map(struct fth_discovery *discovery, struct fth_slices *found,
+                                      struct fth_error *error)
+{
+    const size_t count = found->sms.count * found->per_partition;
+    FTH_TRY(note_slice_groups(discovery->gpu, found, discovery->prober.sms, error));
+    if (!found->sms.clear)
+        return FTH_OK;
     for (size_t i = 0; i < count; i++)
         found->cycles[i] = fth_round_to_tenth(found->cycles[i]);
-    enum fth_status status = fth_note(
-        discovery->gpu,
-        &(struct fth_note){.element = "l2",
-                           .attribute = "slice_group_by_sm",
-                           .numbers = numbers,
-                           .count = sms,
-                           .evidence = &evidence,
-                           .samples = found->samples,
-                           .method = "SMs whose latencies to all slices are equal to within "
-                                     "1.4 cycles on average"},
-        error);
-    free(numbers);
-    if (status != FTH_OK)
-        return status;
     return fth_note(discovery->gpu,
                     &(struct fth_note){.element = "l2",
                                        .attribute = "slice_latency_cycles",
@@ -242,6 +256,16 @@ static enum fth_status note_slice_map(struct fth_discovery *discovery, struct ft
                     error);
 }
 
+/* Returns the groups of SMs that join their reads; NULL: none do, or they are not known. */
+static const double *find_join_groups(const struct fth_gpu *gpu)
+{
+    const struct fth_attribute *joins = fth_gpu_attribute(gpu, "l2", "join_group_by_sm");
+    double groups = 0;
+    for (size_t i = 0; joins && i < joins->count; i++)
+        groups = fmax(groups, joins->numbers[i] + 1);
+    return joins && groups < (double)joins->count ? joins->numbers : NULL;
+}
+
 enum fth_status fth_dissect_slices(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
@@ -252,6 +276,7 @@ enum fth_status fth_dissect_slices(struct fth_discovery *discovery, struct fth_e
         .latency_cycles = discovery->l2.value,
         .partitions = (size_t)partitions,
         .partition_by_sm = sides ? sides->numbers : NULL,
+        .join_group_by_sm = find_join_groups(gpu),
         .home_mask = (uint64_t)fth_gpu_number(gpu, "l2", "home_mask", 0)};
     struct fth_slices found = {0};
     if (fth_gpu_unknown(gpu, "l2", "partitions"))

@@ -83,6 +83,15 @@ static const double line_footprint = 1.6;
  * FIRST_BETWEEN to LAST_BETWEEN are larger than one of two partitions and smaller than both. */
 static const double footprints[] = {0.3, 0.45, 0.6, 0.75, 0.9, 1.1, 1.25};
 enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_BETWEEN = 2, LAST_BETWEEN = 4 };
+/* Measurements of the footprint of the onset, each in other memory. On an H200, a touch of 0.45 of
+ * the size evicts about 6 of 1,024 lines, but none in the memory of one run of seven: how evenly
+ * pages are distributed over the sets depends on their physical addresses. Chosen: so that one run
+ * of 2,000 evicts none in all of them. */
+enum {
+    ONSET_REPEATS = 4,
+    MAX_ONSETS = 3, /* candidates that are repeated; the onset is unknown if all fail. Chosen. */
+    MAX_ONSET_REQUESTS = MAX_ONSETS * (ONSET_REPEATS - 1)
+};
 /* Minimum fraction of tracked lines that must stay near at the smallest footprint for the absence
  * of far lines to show one partition: most of them. */
 static const double min_kept = 0.5;
@@ -309,6 +318,56 @@ static void decide_footprints(struct fth_l2_found *found, const struct fth_outco
     }
 }
 
+/* Measures the outcomes after a touch of `bytes` ONSET_REPEATS - 1 times more, and counts in *kept
+ * the measurements after which all lines were in L2. */
+static enum fth_status repeat_footprint(struct l2 *l2, const struct fth_outcomes *reference,
+                                        uint64_t bytes, uint64_t line, size_t *kept,
+                                        struct fth_error *error)
+{
+    uint64_t all[ONSET_REPEATS - 1], strides[ONSET_REPEATS - 1];
+    struct fth_outcomes outcomes[ONSET_REPEATS - 1];
+    struct fth_answers answers = {0};
+    for (size_t i = 0; i < FTH_COUNT(all); i++) {
+        all[i] = bytes;
+        strides[i] = line;
+    }
+    FTH_TRY(measure_touches(l2, all, strides, FTH_COUNT(all), &answers, outcomes, error));
+    fth_answers_fini(&answers);
+    *kept = 0;
+    for (size_t i = 0; i < FTH_COUNT(all); i++)
+        *kept += fth_all_stay(reference, &outcomes[i]);
+    return FTH_OK;
+}
+
+/* Repeats the footprint of the onset in other memory. If lines are evicted there, the next smaller
+ * footprint is the candidate. The evidence are the measurements of the onset, after which all lines
+ * were in L2, and those of a rejected candidate after which they were not. */
+static enum fth_status confirm_onset(struct l2 *l2, const struct fth_outcomes *outcomes,
+                                     const uint64_t *footprint_bytes, const uint64_t *bytes,
+                                     uint64_t line, struct fth_error *error)
+{
+    struct fth_l2_found *found = l2->found;
+    struct fth_evidence repeats = {.repeats = 0};
+    size_t count = 0;
+    while (count < FOOTPRINTS && found->onset.value >= footprint_bytes[count])
+        count++;
+    const size_t least = count > MAX_ONSETS ? count - MAX_ONSETS : 0;
+    for (; count > least; count--) {
+        size_t kept = 0;
+        FTH_TRY(repeat_footprint(l2, &outcomes[0], bytes[count - 1], line, &kept, error));
+        repeats.repeats += ONSET_REPEATS;
+        const bool all = kept == ONSET_REPEATS - 1;
+        repeats.agree += (double)(all ? ONSET_REPEATS : ONSET_REPEATS - 1 - kept);
+        if (all)
+            break;
+    }
+    found->onset.value = count > least ? footprint_bytes[count - 1] : 0;
+    found->onset_next_bytes = footprint_bytes[FTH_MIN(count, FOOTPRINTS - 1)];
+    if (repeats.repeats > 0)
+        found->onset.evidence = fth_weaker_evidence(found->onset.evidence, repeats);
+    return FTH_OK;
+}
+
 /* Finds partitions, far latency, onset and full miss from touches of growing footprint. */
 static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
 {
@@ -336,7 +395,8 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
     enum fth_status status =
         partitions.value > 1 ? find_far(l2, &answers.items[largest], error) : FTH_OK;
     fth_answers_fini(&answers);
-    return status;
+    return status == FTH_OK ? confirm_onset(l2, outcomes, footprint_bytes, bytes, line, error)
+                            : status;
 }
 
 /* ---- the sector ---- */
@@ -371,7 +431,7 @@ static struct fth_request make_reserving_request(const struct l2 *l2)
     written.count = 1;
     struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
     last.start_bytes = l2->slots * l2->slot_bytes - LONGEST_STRIDE;
-    struct fth_chain lines = tracked_lines(l2, 1 + MAX_STRIDES + FOOTPRINTS);
+    struct fth_chain lines = tracked_lines(l2, 1 + MAX_STRIDES + FOOTPRINTS + MAX_ONSET_REQUESTS);
     lines.count = 1;
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, written, 1);
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, lines, 1);

@@ -291,31 +291,51 @@ static void unite(struct fth_joins *found, size_t sms, uint32_t from, uint32_t t
     found->group_count--;
 }
 
-/* Tests groups with at most half as many SMs as the largest one again with each earlier group, up
- * to twice, and unites them if they join reads. */
+/* The first and the last SM of a group. */
+struct group_ends {
+    uint32_t sms[2];
+};
+
+/* Tests a group again with each earlier one, up to twice, and unites it with the first one that it
+ * joins reads with. The second time, the last SMs of both groups are tested: what keeps two SMs
+ * from meeting in time may concern these two only. */
+static enum fth_status test_group(struct study *study, const struct group_ends *ends,
+                                  uint32_t group, struct fth_error *error)
+{
+    for (size_t turn = 0; turn < 2; turn++)
+        for (uint32_t i = 0; i < group; i++) {
+            bool joined = false;
+            FTH_TRY(test_again(study, ends[i].sms[turn], ends[group].sms[turn], other_lags[turn],
+                               &joined, error));
+            if (joined) {
+                unite(study->found, study->prober->sms, group, i);
+                return FTH_OK;
+            }
+        }
+    return FTH_OK;
+}
+
+/* Tests groups with at most half as many SMs as the largest one again. */
 static enum fth_status test_small_groups(struct study *study, struct fth_error *error)
 {
     const size_t sms = study->prober->sms;
     struct fth_joins *found = study->found;
     size_t *sizes = calloc(sms, sizeof *sizes), largest = 0;
-    uint32_t *firsts = calloc(sms, sizeof *firsts);
+    struct group_ends *ends = calloc(sms, sizeof *ends);
     enum fth_status status =
-        sizes && firsts ? FTH_OK : fth_no_memory(error, "find joined reads", NULL);
-    for (size_t i = sms; status == FTH_OK && i-- > 0;) {
+        sizes && ends ? FTH_OK : fth_no_memory(error, "find joined reads", NULL);
+    for (uint32_t i = 0; status == FTH_OK && i < sms; i++) {
         const uint32_t group = found->groups[i];
-        firsts[group] = (uint32_t)i;
+        if (sizes[group] == 0)
+            ends[group].sms[0] = i;
+        ends[group].sms[1] = i;
         largest = ++sizes[group] > largest ? sizes[group] : largest;
     }
-    for (uint32_t i = (uint32_t)found->group_count; status == FTH_OK && i-- > 1;) {
-        bool joined = false;
-        for (uint32_t k = 0; 2 * sizes[i] <= largest && k < 2 * i && !joined && status == FTH_OK;
-             k++) {
-            status = test_again(study, firsts[k % i], firsts[i], other_lags[k / i], &joined, error);
-            if (status == FTH_OK && joined)
-                unite(found, sms, i, k % i);
-        }
-    }
-    free(firsts);
+    /* From the last group on: the numbers of the groups before it do not change. */
+    for (uint32_t i = (uint32_t)found->group_count; status == FTH_OK && i-- > 1;)
+        if (2 * sizes[i] <= largest)
+            status = test_group(study, ends, i, error);
+    free(ends);
     free(sizes);
     return status;
 }

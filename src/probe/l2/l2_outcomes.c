@@ -200,6 +200,19 @@ static double max_lost(double rate, const struct fth_outcomes *outcomes)
     return rate + max_noise_deviations * sqrt(rate * (1 - rate) / (double)(total(outcomes) + 1));
 }
 
+/* Returns the rate of loads that seem evicted because of noise, after a touch that evicts no line
+ * and `lost` of `all` loads. */
+static double find_noise_rate(size_t lost, size_t all)
+{
+    return fmin(((double)lost + 1) / ((double)all + 2), max_noise_rate);
+}
+
+bool fth_all_stay(const struct fth_outcomes *smallest, const struct fth_outcomes *outcomes)
+{
+    const double rate = find_noise_rate(smallest->memory_count, total(smallest));
+    return (double)outcomes->memory_count <= max_lost(rate, outcomes) * (double)total(outcomes);
+}
+
 /* At the smallest footprint no line is evicted; loads that seem evicted there are noise. All lines
  * stay at a footprint as long as noise of this rate explains the lines that seem evicted. */
 static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, uint64_t which)
@@ -213,7 +226,7 @@ static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, 
         if (same == i && (double)(all - left) <= max_lost(rate, &outcomes[i]) * (double)all)
             same = i + 1;
         if (i == 0)
-            rate = fmin(((double)(all - left) + 1) / ((double)all + 2), max_noise_rate);
+            rate = find_noise_rate(all - left, all);
         if (fth_outcome_fraction(left, &outcomes[i]) >= max_left)
             gone = i + 1;
     }

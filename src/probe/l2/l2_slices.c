@@ -51,10 +51,6 @@ static const double min_same_fraction = 0.5, max_other_fraction = 0.3;
 /* Maximum fraction of lines between the two, and of lines that are in the wrong slice in a check.
  * Chosen, not derived. */
 static const double max_unclear_fraction = 0.02;
-/* SMs whose latencies to all slices differ by at most this much, on average, are a group. Chosen:
- * on an H200, SMs of a group differ by up to 1.1 cycles, others by 1.5 or more. */
-static const double sm_group_cycles = 1.4;
-
 /* What is found from the SMs of one partition. */
 struct side {
     uint32_t reader; /* the SM that times the lines */
@@ -526,41 +522,58 @@ static enum fth_status measure_rows(struct study *study, struct sm_map *map,
     return status;
 }
 
-/* Finds groups of SMs of the same partition with equal profiles. The latencies of a group are the
- * means of its SMs. */
+/* Returns the route of each SM to the L2, for struct fth_slice_profiles; NULL: no memory. SMs near
+ * different partitions read different slices, and SMs that join their reads share a unit between
+ * them and the L2. */
+static uint32_t *find_routes(const struct study *study)
+{
+    const size_t sms = study->prober->sms;
+    const double *joins = study->plan->join_group_by_sm;
+    uint32_t *routes = calloc(sms, sizeof *routes);
+    for (size_t i = 0; routes && i < sms; i++)
+        routes[i] = (uint32_t)(partition_of(study->plan, i) +
+                               (joins ? study->plan->partitions * (size_t)joins[i] : 0));
+    return routes;
+}
+
+/* Computes the latencies of each group: the means of its SMs. */
+static enum fth_status find_group_means(struct fth_slices *found, const double *rows, size_t sms,
+                                        struct fth_error *error)
+{
+    const size_t each = found->per_partition;
+    size_t *members = calloc(found->sms.count, sizeof *members);
+    found->cycles = calloc(found->sms.count * each, sizeof *found->cycles);
+    if (!found->cycles || !members) {
+        free(members);
+        return fth_no_memory(error, "find L2 slices", NULL);
+    }
+    for (size_t i = 0; i < sms; i++)
+        members[found->sms.groups[i]]++;
+    for (size_t i = 0; i < sms; i++) {
+        const size_t group = found->sms.groups[i];
+        for (size_t j = 0; j < each; j++)
+            found->cycles[group * each + j] += rows[i * each + j] / (double)members[group];
+    }
+    free(members);
+    return FTH_OK;
+}
+
+/* Finds groups of SMs of the same route with equal profiles, and their latencies. */
 static enum fth_status group_sms(struct study *study, const struct sm_map *map,
                                  struct fth_error *error)
 {
     struct fth_slices *found = study->found;
-    const size_t sms = study->prober->sms, each = found->per_partition, size = each + 1;
-    struct fth_vector_groups groups = {0};
-    double *vectors = calloc(sms * size, sizeof *vectors);
-    if (!vectors)
+    uint32_t *routes = find_routes(study);
+    if (!routes)
         return fth_no_memory(error, "find L2 slices", NULL);
-    for (size_t i = 0; i < sms; i++) {
-        memcpy(vectors + i * size, map->profiles + i * each, each * sizeof *vectors);
-        /* A last component keeps SMs of different partitions apart. */
-        vectors[i * size + each] =
-            2 * sm_group_cycles * (double)(size * partition_of(study->plan, i));
-    }
-    enum fth_status status =
-        fth_vectors_group(vectors, sms, size, sm_group_cycles, sms, &groups, error);
-    free(vectors);
-    if (status != FTH_OK)
-        return status;
-    found->group_count = groups.count;
-    found->groups_overlap = groups.farthest >= groups.nearest;
-    found->cycles = calloc(groups.count * each, sizeof *found->cycles);
-    if (!found->cycles)
-        status = fth_no_memory(error, "find L2 slices", NULL);
-    for (size_t i = 0; i < sms && status == FTH_OK; i++) {
-        const size_t group = groups.group_of[i];
-        found->groups[i] = groups.group_of[i];
-        for (size_t j = 0; j < each; j++)
-            found->cycles[group * each + j] +=
-                map->rows[i * each + j] / (double)groups.members[group];
-    }
-    fth_vector_groups_fini(&groups);
+    const struct fth_slice_profiles profiles = {.cycles = map->profiles,
+                                                .routes = routes,
+                                                .sms = study->prober->sms,
+                                                .slices = found->per_partition};
+    enum fth_status status = fth_find_slice_groups(&profiles, &found->sms, error);
+    free(routes);
+    if (status == FTH_OK)
+        status = find_group_means(found, map->rows, profiles.sms, error);
     return status;
 }
 
@@ -607,11 +620,11 @@ static enum fth_status find_all(struct study *study, struct fth_error *error)
 enum fth_status fth_probe_slices(const struct fth_prober *prober, const struct fth_slice_plan *plan,
                                  struct fth_slices *found, struct fth_error *error)
 {
-    *found = (struct fth_slices){.groups = calloc(prober->sms, sizeof *found->groups)};
+    *found = (struct fth_slices){.sms.groups = calloc(prober->sms, sizeof *found->sms.groups)};
     struct study study = {.prober = prober, .plan = plan, .found = found};
     study.sides = calloc(plan->partitions, sizeof *study.sides);
     enum fth_status status = FTH_OK;
-    if (!found->groups || !study.sides)
+    if (!found->sms.groups || !study.sides)
         status = fth_no_memory(error, "find L2 slices", NULL);
     else if (plan->line_bytes * SPREAD_PAGE_LINES != FTH_CONTEND_PAGE_BYTES)
         status = fail(error, "only L2s with lines of 128 bytes can be examined");
@@ -625,7 +638,7 @@ enum fth_status fth_probe_slices(const struct fth_prober *prober, const struct f
 
 void fth_slices_fini(struct fth_slices *found)
 {
-    free(found->groups);
+    free(found->sms.groups);
     free(found->cycles);
     *found = (struct fth_slices){0};
 }

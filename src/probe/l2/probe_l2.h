@@ -8,6 +8,7 @@
  *   l2_sets.c      sets and ways of a small L2
  *   l2_slices.c    slices, and the latency of each from each SM
  *   slice_hash.c   which address bits select the slice of a line
+ *   slice_groups.c SMs with the same latencies to all slices
  */
 #ifndef FTH_PROBE_L2_H
 #define FTH_PROBE_L2_H
@@ -63,6 +64,9 @@ enum { FTH_FOOTPRINT_NEAR = 1, FTH_FOOTPRINT_FULL_MISS = 2, FTH_FOOTPRINT_DECISI
  * stays only if it is found in the near partition. */
 void fth_decide_footprints(const struct fth_outcomes *outcomes, size_t count,
                            struct fth_decision decisions[FTH_FOOTPRINT_DECISIONS]);
+/* Whether all lines stayed in L2, except for what noise explains. `smallest`: the outcomes at the
+ * smallest footprint, at which lines seem evicted only because of noise. */
+bool fth_all_stay(const struct fth_outcomes *smallest, const struct fth_outcomes *outcomes);
 
 /* ---- l2_geometry.c ---- */
 
@@ -300,6 +304,29 @@ FTH_MUST_USE enum fth_status fth_find_slice_hash(const struct fth_sliced_lines *
 /* Returns the parities of the masks, that of the first mask as the lowest bit. */
 uint32_t fth_slice_parities(const struct fth_slice_hash *hash, uint64_t address);
 
+/* ---- slice_groups.c ---- */
+
+/* The latencies of each SM to each slice. */
+struct fth_slice_profiles {
+    const double *cycles;   /* [sms][slices] */
+    const uint32_t *routes; /* [sms] SMs with different numbers are in different groups */
+    size_t sms, slices;     /* at least 1 each */
+};
+struct fth_slice_groups {
+    uint32_t *groups; /* [sms] the caller's; numbered in the order of their first SMs */
+    size_t count;
+    double widest_cycles;  /* largest distance of two SMs of a group, 0: none has two */
+    double closest_cycles; /* smallest distance of two SMs of different groups on one route;
+                            * INFINITY: no route has two groups */
+    bool clear;            /* the groups are clearly further apart than they are wide */
+};
+/* Groups the SMs by their latencies. The distance of two SMs is the mean absolute difference of
+ * their latencies. Fails only with FTH_NO_MEMORY, or FTH_INVALID for latencies that are not finite.
+ */
+FTH_MUST_USE enum fth_status fth_find_slice_groups(const struct fth_slice_profiles *profiles,
+                                                   struct fth_slice_groups *found,
+                                                   struct fth_error *error);
+
 /* ---- l2_slices.c ---- */
 
 /* What is known about the L2 before its slices are searched. */
@@ -307,8 +334,10 @@ struct fth_slice_plan {
     uint64_t line_bytes;
     double latency_cycles; /* of a hit, average over lines and SMs */
     size_t partitions;
-    const double *partition_by_sm; /* [sms]; NULL: there is one partition */
-    uint64_t home_mask;            /* of the lines; 0: unknown */
+    const double *partition_by_sm;  /* [sms]; NULL: there is one partition */
+    const double *join_group_by_sm; /* [sms] as in struct fth_joins; NULL: no SMs join reads, or
+                                     * they are not known */
+    uint64_t home_mask;             /* of the lines; 0: unknown */
 };
 struct fth_slices {
     size_t slices, per_partition;
@@ -318,10 +347,8 @@ struct fth_slices {
     /* The latencies of hits. The number of a slice are its parities, if the hash is linear.
      * Otherwise, the slices are numbered in the order of their lowest addresses in a page. Slices
      * of different partitions with the same number have the same lines. */
-    uint32_t *groups; /* [sms] SMs with the same number have the same latencies */
-    size_t group_count;
-    bool groups_overlap;          /* SMs of a group differ by as much as groups do */
-    double *cycles;               /* [group_count][per_partition] */
+    struct fth_slice_groups sms;  /* SMs with the same latencies */
+    double *cycles;               /* [sms.count][per_partition] */
     struct fth_evidence evidence; /* slices that were found again with another line */
     size_t samples;
 };

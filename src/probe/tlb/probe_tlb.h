@@ -351,6 +351,7 @@ struct fth_tlb_sets {
     } series;
     size_t samples;
     const char *doubt; /* why there are no sets, a constant string; NULL: there are */
+    bool contradicted; /* a second measurement of the curve differs */
 };
 /* Finds the sets, the ways and the policy of a level. Finish `sets` with fth_tlb_sets_fini,
  * whatever the status. FTH_INCONCLUSIVE: the page size or the entries of the level are unknown. */

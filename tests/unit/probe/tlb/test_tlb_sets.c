@@ -32,7 +32,7 @@ static struct fth_device *open_tlb(const char *path, int entries, int ways)
 struct changing_device {
     struct fth_device *devices[2];
     size_t measurements, change;
-    bool alternates; /* with each measurement */
+    size_t alternates; /* the first measurements, in which it is each of them in turn */
 };
 
 static enum fth_status measure_changing(void *state, const struct fth_request *requests,
@@ -42,7 +42,7 @@ static enum fth_status measure_changing(void *state, const struct fth_request *r
     struct changing_device *changing = state;
     const size_t number = changing->measurements++;
     const struct fth_device *now =
-        changing->devices[changing->alternates ? number % 2 : number >= changing->change];
+        changing->devices[number < changing->alternates ? number % 2 : number >= changing->change];
     return now->ops->measure(now->state, requests, count, samples, error);
 }
 
@@ -75,7 +75,15 @@ static void a_changing_miss_curve_is_doubted(void **state)
         assert_int_equal(sets.set_sizes[0].ways, changing.change < last ? 4 : 16);
         fth_tlb_sets_fini(&sets);
     }
-    changing.alternates = true;
+    /* Two attempts are not sufficient, but there are more of them. */
+    changing.measurements = 0;
+    changing.change = 0;
+    changing.alternates = 3 * last;
+    assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
+    assert_null(sets.doubt);
+    assert_int_equal(sets.set_sizes[0].sets, 4);
+    fth_tlb_sets_fini(&sets);
+    changing.alternates = SIZE_MAX;
     assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
     assert_contains(sets.doubt, "a second measurement shows other misses");
     assert_int_equal(sets.set_size_count, 0);
