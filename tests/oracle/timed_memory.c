@@ -622,13 +622,16 @@ static uint64_t perform(struct timed_memory *memory, const struct request *reque
 }
 
 /* Returns the turn of a byte of a lane. Lanes of an atomic with the same address take turns, unless
- * all lanes have this address. So do the words of an access to local memory. */
+ * all lanes have this address. So do the words of an access to local memory, and the requests of a
+ * texture. */
 static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
 {
     const uint64_t *addresses = issue->access->addresses;
     uint32_t before = 0, others = 0;
     if (issue->instruction->local)
         return byte / ORACLE_WORD;
+    if (issue->instruction->together)
+        return lane / issue->instruction->together;
     if (issue->instruction->kind != FTH_TRACE_ATOMIC)
         return 0;
     for (uint32_t t = 0; t < issue->access->threads; t++) {
@@ -682,10 +685,14 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
     *accepted = *done = at;
     for (uint32_t turn = 0; turn < 32; turn++) {
         uint64_t from = 0;
-        for (; next_request(memory->gpu, issue, turn, from, &request); at += CYCLE) {
+        uint32_t lines = 0;
+        for (; next_request(memory->gpu, issue, turn, from, &request); lines++) {
+            /* A texture looks up four lines per cycle. */
+            at += lines && (!issue->instruction->together || lines % 4 == 0) ? CYCLE : 0;
             *done = later(*done, perform(memory, &request, at));
             from = request.line + memory->gpu->line_bytes;
         }
+        at += lines ? CYCLE : 0;
     }
     l1->free_at = at;
 }

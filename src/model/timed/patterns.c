@@ -17,6 +17,7 @@ enum {
 
 struct pattern {
     uint32_t instruction, threads, breaks;
+    uint32_t mask; /* of an access to a texture, whose requests depend on it; otherwise 0 */
     bool known, affine;
     uint64_t first;           /* address of the first lane */
     uint64_t lowest, highest; /* address of a line */
@@ -85,6 +86,13 @@ static void copy_lines(const struct fth_patterns *patterns, struct pattern *patt
     pattern->bytes = (size_t)((char *)(runs + run_count) - (char *)access);
 }
 
+/* Returns the mask that accesses with the same pattern have in common. */
+static uint32_t mask_of(const struct fth_compact_access *access,
+                        const struct fth_trace_instruction *instruction)
+{
+    return instruction->hints & FTH_TRACE_TEXTURE ? access->mask : 0;
+}
+
 /* Coalesces an access. Returns false without memory. */
 static bool compute(struct fth_patterns *patterns, const struct fth_compact_access *from,
                     const struct fth_trace_instruction *instruction, struct pattern *pattern)
@@ -111,6 +119,7 @@ static bool compute(struct fth_patterns *patterns, const struct fth_compact_acce
     pattern->instruction = from->instruction;
     pattern->threads = from->threads;
     pattern->breaks = from->breaks;
+    pattern->mask = mask_of(from, instruction);
     pattern->affine = from->affine;
     pattern->first = from->first;
     if (from->threads > 1)
@@ -119,15 +128,15 @@ static bool compute(struct fth_patterns *patterns, const struct fth_compact_acce
     return true;
 }
 
-/* Whether an access has a pattern. */
+/* Whether an access has a pattern. `mask`: from mask_of(). */
 static bool matches(const struct fth_patterns *patterns, const struct pattern *pattern,
-                    const struct fth_compact_access *access)
+                    const struct fth_compact_access *access, uint32_t mask)
 {
     const uint64_t shift = access->first - pattern->first;
     if (!pattern->known || pattern->instruction != access->instruction ||
         pattern->threads != access->threads || pattern->breaks != access->breaks ||
-        pattern->affine != access->affine || shift & (patterns->shape.line_bytes - 1) ||
-        access->first >= MAX_ADDRESS)
+        pattern->affine != access->affine || pattern->mask != mask ||
+        shift & (patterns->shape.line_bytes - 1) || access->first >= MAX_ADDRESS)
         return false;
     /* No line wraps around. */
     if (pattern->lowest + shift > pattern->highest + shift ||
@@ -148,7 +157,8 @@ const struct fth_timed_access *fth_patterns_find(struct fth_patterns *patterns,
     const uint64_t position = (access->first & (patterns->shape.line_bytes - 1)) / MIN_BYTES;
     struct pattern *pattern =
         &patterns->patterns[(access->instruction * UINT64_C(37) + position) % PATTERNS];
-    if (!matches(patterns, pattern, access) && !compute(patterns, access, instruction, pattern))
+    if (!matches(patterns, pattern, access, mask_of(access, instruction)) &&
+        !compute(patterns, access, instruction, pattern))
         return NULL;
     *bytes = pattern->bytes;
     *shift = access->first - pattern->first;

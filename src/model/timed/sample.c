@@ -223,10 +223,12 @@ const struct fth_line_pattern *fth_sampler_find(struct fth_sampler *sampler,
 {
     const uint64_t start = access->first & (sampler->shape.line_bytes - 1);
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
+    /* The requests of a texture also depend on which lanes take part. */
+    const bool known = access->affine && !(instruction->hints & FTH_TRACE_TEXTURE);
     struct fth_line_pattern *pattern =
-        access->affine ? &sampler->patterns[access->instruction] : &sampler->scratch;
-    if (!access->affine || !pattern->line_count || pattern->start != start ||
-        pattern->step != step || pattern->threads != access->threads) {
+        known ? &sampler->patterns[access->instruction] : &sampler->scratch;
+    if (!known || !pattern->line_count || pattern->start != start || pattern->step != step ||
+        pattern->threads != access->threads) {
         fth_line_requests_clear(&sampler->requests);
         fth_coalesce(&sampler->requests, &sampler->shape, access, instruction);
         if (sampler->requests.failed ||

@@ -451,7 +451,8 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     uint64_t at = now > l1->free_at ? now : l1->free_at;
     *accepted = *done = at;
     uint32_t lines = 0;
-    for (uint32_t i = 0; i < access->line_count; i++, at += l1s->timing.l1_line) {
+    for (uint32_t i = 0; i < access->line_count; i++) {
+        at += i && !(access->lines[i].flags & FTH_LINE_REQUEST_TOGETHER) ? l1s->timing.l1_line : 0;
         const struct fth_timed_request request = {.sm = sm,
                                                   .instruction = access->instruction,
                                                   .line = &access->lines[i],
@@ -461,7 +462,7 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
         const uint64_t ready = run_request(l1s, &request, kind, at);
         *done = ready > *done ? ready : *done;
     }
-    l1->free_at = at;
+    l1->free_at = at + (access->line_count ? l1s->timing.l1_line : 0);
     return true;
 }
 
