@@ -98,13 +98,19 @@ static void report_sources(const struct fth_model_params *params, const char *gp
 static void note_missing(const struct fth_trace *trace)
 {
     uint64_t texture = 0, local = 0;
+    bool has_texels = false;
+    for (size_t i = 0; i < fth_trace_instruction_count(trace); i++)
+        has_texels = has_texels || fth_trace_instruction_at(trace, i)->hints & FTH_TRACE_TEXTURE;
     for (size_t i = 0; i < fth_trace_launch_count(trace); i++) {
         const struct fth_trace_launch *launch = fth_trace_launch_at(trace, i);
         texture += launch->texture;
         local += launch->local_bytes ? 0 : launch->local;
     }
-    if (texture)
-        cli_note("%" PRIu64 " requests to textures and surfaces are not modelled", texture);
+    if (texture && !has_texels)
+        cli_note("%" PRIu64
+                 " requests to textures and surfaces are not modelled, because the trace does not "
+                 "have their addresses",
+                 texture);
     if (local)
         cli_note("%" PRIu64
                  " requests to local memory are not modelled, because the trace does not "

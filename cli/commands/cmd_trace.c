@@ -28,10 +28,10 @@ static const struct cli_option option_output = {
 
 /* ---- statistics ---- */
 
-/* The last two columns are shown only if a kernel accesses local memory. */
-enum { COLUMNS = 14, LOCAL_COLUMNS = 2 };
+/* The columns after the first ones are shown only if a kernel accesses local memory or textures. */
+enum { FIRST_COLUMNS = 12, PAIR_COLUMNS = 2, COLUMNS = FIRST_COLUMNS + 2 * PAIR_COLUMNS };
 
-static const struct fth_column kernel_columns[COLUMNS] = {
+static const struct fth_column kernel_columns[FIRST_COLUMNS] = {
     {"kernel", "Kernel", FTH_COLUMN_KERNEL},
     {"launches", "Launches", FTH_COLUMN_NUMBER},
     {"longest", "L", FTH_COLUMN_NUMBER},
@@ -44,8 +44,14 @@ static const struct fth_column kernel_columns[COLUMNS] = {
     {"threads_per_request", "Thr/req", FTH_COLUMN_NUMBER},
     {"sectors_per_request", "Sec/req", FTH_COLUMN_NUMBER},
     {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
+};
+static const struct fth_column local_columns[PAIR_COLUMNS] = {
     {"local_requests", "Local", FTH_COLUMN_NUMBER},
     {"local_sectors", "Sectors", FTH_COLUMN_NUMBER},
+};
+static const struct fth_column texture_columns[PAIR_COLUMNS] = {
+    {"texture_requests", "Texture", FTH_COLUMN_NUMBER},
+    {"texture_sectors", "Sectors", FTH_COLUMN_NUMBER},
 };
 
 static const struct fth_column line_columns[] = {
@@ -75,7 +81,35 @@ static double ratio(uint64_t a, uint64_t b)
     return b ? round(100 * (double)a / (double)b) / 100 : NAN;
 }
 
-static void fill_kernel(const struct fth_trace_row *row, bool shows_local, struct fth_cell *cells)
+/* Which columns of kernels a table has. */
+struct shown {
+    bool local, texture;
+    size_t count;
+    struct fth_column columns[COLUMNS];
+};
+
+static struct shown choose_columns(const struct fth_trace_stats *stats)
+{
+    struct shown shown = {.count = FIRST_COLUMNS};
+    const struct fth_trace_row *row;
+    for (size_t i = 0; (row = fth_trace_stats_row(stats, i)); i++) {
+        shown.local = shown.local || sum(row->local_requests);
+        shown.texture = shown.texture || sum(row->texture_requests);
+    }
+    memcpy(shown.columns, kernel_columns, sizeof kernel_columns);
+    if (shown.local) {
+        memcpy(shown.columns + shown.count, local_columns, sizeof local_columns);
+        shown.count += PAIR_COLUMNS;
+    }
+    if (shown.texture) {
+        memcpy(shown.columns + shown.count, texture_columns, sizeof texture_columns);
+        shown.count += PAIR_COLUMNS;
+    }
+    return shown;
+}
+
+static void fill_kernel(const struct fth_trace_row *row, const struct shown *shown,
+                        struct fth_cell *cells)
 {
     cells[0].text = row->kernel;
     cells[1].number = (double)row->launches;
@@ -87,19 +121,26 @@ static void fill_kernel(const struct fth_trace_row *row, bool shows_local, struc
     cells[9].number = ratio(sum(row->accesses), sum(row->requests));
     cells[10].number = ratio(sum(row->sectors), sum(row->requests));
     cells[11].number = (double)row->footprint_all_bytes;
-    if (!shows_local)
-        return;
-    cells[12].number = (double)sum(row->local_requests);
-    cells[13].number = (double)sum(row->local_sectors);
+    struct fth_cell *next = cells + FIRST_COLUMNS;
+    if (shown->local) {
+        (next++)->number = (double)sum(row->local_requests);
+        (next++)->number = (double)sum(row->local_sectors);
+    }
+    if (shown->texture) {
+        (next++)->number = (double)sum(row->texture_requests);
+        next->number = (double)sum(row->texture_sectors);
+    }
 }
 
 /* Returns the kind of the accesses of an instruction, in words. */
 static const char *kind_of(const struct fth_trace_instruction *instruction)
 {
-    static const char *const kinds[] = {"read", "write", "atomic"}, *const local[] = {
-                                                                        "local read", "local write",
-                                                                        "local atomic"};
-    return (instruction->hints & FTH_TRACE_LOCAL ? local : kinds)[instruction->kind];
+    static const char *const kinds[] = {"read", "write", "atomic"};
+    static const char *const local[] = {"local read", "local write", "local atomic"};
+    static const char *const texture[] = {"texture read", "surface write", "surface atomic"};
+    return (instruction->hints & FTH_TRACE_LOCAL     ? local
+            : instruction->hints & FTH_TRACE_TEXTURE ? texture
+                                                     : kinds)[instruction->kind];
 }
 
 /* Maximum length of the list of calls of inlined code, which is cut after it. */
@@ -147,12 +188,10 @@ static int show_stats(const struct cli_arguments *arguments, const struct fth_tr
     if (fth_trace_stats_create(trace, &cli_log, &stats, &error) != FTH_OK)
         return cli_fail(&error);
     size_t rows = 0, count = 0;
-    bool shows_local = false;
-    for (; (row = fth_trace_stats_row(stats, count)); count++)
-        shows_local = shows_local || sum(row->local_requests);
-    const size_t columns = lines         ? (size_t)LINE_COLUMNS
-                           : shows_local ? (size_t)COLUMNS
-                                         : (size_t)(COLUMNS - LOCAL_COLUMNS);
+    const struct shown shown = choose_columns(stats);
+    while (fth_trace_stats_row(stats, count))
+        count++;
+    const size_t columns = lines ? (size_t)LINE_COLUMNS : shown.count;
     struct fth_cell *cells = calloc(count * columns + 1, sizeof *cells);
     char *calls = calloc(lines ? count + 1 : 1, CALLS_BYTES);
     for (size_t i = 0; cells && calls && (row = fth_trace_stats_row(stats, i)); i++) {
@@ -162,11 +201,11 @@ static int show_stats(const struct cli_arguments *arguments, const struct fth_tr
         if (lines)
             fill_line(row, at, calls + i * CALLS_BYTES);
         else
-            fill_kernel(row, shows_local, at);
+            fill_kernel(row, &shown, at);
     }
     int result =
         cells && calls
-            ? put_table(arguments, &(struct fth_table){lines ? line_columns : kernel_columns,
+            ? put_table(arguments, &(struct fth_table){lines ? line_columns : shown.columns,
                                                        columns, cells, rows})
             : cli_no_memory();
     free(cells);
@@ -199,9 +238,13 @@ static int dump(const struct fth_trace *trace)
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < fth_trace_instruction_count(trace); i++) {
         const struct fth_trace_instruction *instruction = fth_trace_instruction_at(trace, i);
-        printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "%s\n", i,
+        printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "%s", i,
                instruction->bytes, instruction->line, instruction->source_line,
                instruction->hints & FTH_TRACE_LOCAL ? " local" : "");
+        if (instruction->hints & FTH_TRACE_TEXTURE)
+            printf(" texture %" PRIu32 " %" PRIu32, FTH_TRACE_TEXELS(instruction->hints),
+                   FTH_TRACE_TEXTURE_LANES(instruction->hints));
+        putchar('\n');
         const struct fth_source_position *source = instruction->source;
         for (; source; source = source->inlined_at)
             printf("# source %zu %" PRIu32 " %s\n", i, source->line,

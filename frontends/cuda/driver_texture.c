@@ -192,6 +192,7 @@ static bool read_resource(const void *resource, struct fth_ptx_image *image)
         image->width = field(resource, 24, 8) / image->channels / formats[image->format].bytes;
     } else {
         image->geometry = FTH_GEOMETRY_2D;
+        image->is_pitched_memory = true;
         image->width = field(resource, 24, 8);
         image->height = field(resource, 32, 8);
         image->pitch_bytes = field(resource, 40, 8);

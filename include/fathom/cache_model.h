@@ -124,6 +124,9 @@ struct fth_model_row {
     /* The part of `warps` and `l1` that accesses to local memory have. */
     uint64_t local_warps[3];
     struct fth_model_counts local;
+    /* The same for accesses to textures and surfaces. */
+    uint64_t texture_warps[3];
+    struct fth_model_counts texture;
     /* Expected errors of the read sectors that hit in the L1s and in the L2, in sectors, if only
      * the beginning of launches was simulated (fth_model_options.sample); otherwise 0. Set only in
      * rows of kernels and launches. */

@@ -59,9 +59,10 @@ struct fth_trace_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* blocks and threads in x, y and z */
     uint64_t longest;           /* maximum warp accesses of one warp (L in the RDGC paper) */
-    uint64_t accesses; /* warp accesses to global and local memory, contained in the trace */
-    /* Warp accesses to other memories. They are counted but not contained in the trace. `local` is
-     * contained if local_bytes is not 0. */
+    uint64_t accesses;          /* warp accesses that the trace contains */
+    /* Instructions of warps that access other memories. They are counted but not contained in the
+     * trace. `local` is contained if local_bytes is not 0. `texture` is contained if an
+     * instruction of the trace has FTH_TRACE_TEXTURE, which those of earlier versions do not. */
     uint64_t shared, local, constant, texture;
     uint64_t shared_bytes; /* static and dynamic shared memory per block; UINT64_MAX: unknown */
     /* Local memory of a thread that the launch uses, rounded up to a multiple of 16 bytes. 0: the
@@ -95,6 +96,17 @@ FTH_API const char *fth_source_file(const struct fth_source_position *position);
 #define FTH_TRACE_LOCAL (UINT32_C(1) << 11)
 /* The bit for an atomic on floating-point numbers. */
 #define FTH_TRACE_FLOAT (UINT32_C(1) << 12)
+/* The bit for an access to a texture or surface. Its addresses are those of texels in the memory of
+ * a GPU: in linear memory, or from 2^57 on in the order of a CUDA array. An instruction that reads
+ * T = 1, 2 or 4 texels per lane (FTH_TRACE_TEXELS) has one access for every 32 / T lanes. Texel t
+ * of lane l is at bit T l + t of the mask, where l counts from the first of these lanes. */
+#define FTH_TRACE_TEXTURE (UINT32_C(1) << 13)
+/* Returns T. */
+#define FTH_TRACE_TEXELS(hints) (UINT32_C(1) << ((hints) >> 14 & 3))
+/* Returns how many lanes the texture unit processes together: 1, 2, 4 or 8. */
+#define FTH_TRACE_TEXTURE_LANES(hints) (UINT32_C(1) << ((hints) >> 16 & 3))
+/* The bit for the accesses of an instruction after its first one, if it has several. */
+#define FTH_TRACE_CONTINUES (UINT32_C(1) << 18)
 
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
@@ -116,7 +128,8 @@ struct fth_trace_instruction {
      * 3 first, 4 last, 5 no_allocate. Bits 6 and 7: size of the prefetch: 0 none, 1 .L2::64B,
      * 2 .L2::128B, 3 .L2::256B. Bit 8: .relaxed, .acquire or .release. Bits 9 and 10: 0 lanes of
      * the warp, 1 cp.async, 2 others, such as bulk copies. Bit 11 (FTH_TRACE_LOCAL): local memory.
-     * Bit 12 (FTH_TRACE_FLOAT): an atomic on floating-point numbers. */
+     * Bit 12 (FTH_TRACE_FLOAT): an atomic on floating-point numbers. Bits 13 to 18: textures and
+     * surfaces; see FTH_TRACE_TEXTURE. */
     uint32_t hints;
     /* For a load: how many machine instructions the warp issues before it needs the result, as
      * estimated from the PTX. UINT32_MAX: it never needs it, or this is unknown. */
@@ -176,6 +189,10 @@ struct fth_trace_row {
      * that accesses local memory, the counts above are those of local memory, and the footprint is
      * that of one warp. */
     uint64_t local_requests[3], local_sectors[3];
+    /* For a kernel: requests of the texture unit (FTH_TRACE_TEXTURE_LANES) and their sectors, which
+     * the counts above leave out. For an instruction on a texture or surface, the counts above are
+     * those of these requests, and its accesses are texels. */
+    uint64_t texture_requests[3], texture_sectors[3];
 };
 
 /* The totals of a trace, in rows. */

@@ -46,9 +46,11 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     for (int kind = 0; kind < 3; kind++) {
         row->warps[kind] += from->warps[kind];
         row->local_warps[kind] += from->local_warps[kind];
+        row->texture_warps[kind] += from->texture_warps[kind];
     }
     fth_counts_add(&row->l1, &from->l1);
     fth_counts_add(&row->local, &from->local);
+    fth_counts_add(&row->texture, &from->texture);
     fth_counts_add(&row->l2, &from->l2);
     fth_counts_add(&row->bypassed, &from->bypassed);
     row->far_hits += from->far_hits;

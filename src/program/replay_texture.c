@@ -66,7 +66,8 @@ static enum fth_status enter_texture(struct fth_ptx_machine *machine,
         .height = texture->height,
         .depth = texture->depth,
         .pitch_bytes = is_array ? 0 : texture->pitch_bytes,
-        .is_linear_memory = texture->resource == FTH_CAPSULE_RESOURCE_LINEAR};
+        .is_linear_memory = texture->resource == FTH_CAPSULE_RESOURCE_LINEAR,
+        .is_pitched_memory = texture->resource == FTH_CAPSULE_RESOURCE_PITCHED};
     if (!find_format(texture->format, &image.format))
         return fth_fail(error, FTH_UNSUPPORTED, operation, NULL,
                         "the PTX engine does not have the format %u of arrays of CUDA",

@@ -284,6 +284,12 @@ FTH_MUST_USE enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cur
                                                     const struct fth_compact_access **accesses,
                                                     size_t *count, struct fth_error *error);
 
+/* ---- trace_stats.c ---- */
+
+/* Returns the index of the instruction whose further accesses `instruction` has
+ * (FTH_TRACE_CONTINUES), or `instruction` if it has none. */
+size_t fth_trace_first_part(const struct fth_trace *trace, size_t instruction);
+
 /* ---- trace_writer.c ---- */
 
 struct fth_trace_writer;

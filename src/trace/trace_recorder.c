@@ -176,14 +176,15 @@ static struct fth_trace_instruction facts_of(const struct fth_ptx_access *access
                                           .wait = access->wait};
 }
 
-/* Returns the writer's number of an instruction; SIZE_MAX: memory is exhausted. */
+/* Returns the writer's number of an instruction with these packed hints; SIZE_MAX: memory is
+ * exhausted. */
 static inline size_t instruction_of(struct fth_trace_recorder *recorder, struct worker *worker,
-                                    const struct fth_ptx_access *access)
+                                    const struct fth_ptx_access *access, uint32_t hints)
 {
     struct instruction_slot *slot =
-        &worker->instruction_cache[(access->line * 7u + access->instruction) %
+        &worker->instruction_cache[(access->line * 7u + access->instruction +
+                                    !!(hints & FTH_TRACE_CONTINUES)) %
                                    INSTRUCTION_CACHE_SLOTS];
-    const uint32_t hints = fth_ptx_pack_hints(access);
     /* The position in the PTX text determines the position in the source. */
     if (slot->number != SIZE_MAX && slot->line == access->line &&
         slot->index == access->instruction && slot->kind == access->kind &&
@@ -216,15 +217,16 @@ static bool write_records(struct fth_trace_recorder *recorder, struct fth_record
 }
 
 /* Counts accesses to memory spaces other than global. Returns false for an access that is traced:
- * to global memory, or to local memory unless the assembler makes it an access to registers. */
+ * to global memory, to local memory unless the assembler makes it an access to registers, and the
+ * first one of an instruction on a texture, which has all its texels. */
 static bool count_untraced(struct worker *worker, const struct fth_ptx_access *access)
 {
     switch (access->space) {
     case FTH_SPACE_SHARED: worker->shared++; return true;
     case FTH_SPACE_LOCAL: worker->local += !access->in_registers; return access->in_registers;
     case FTH_SPACE_CONST: worker->constant++; return true;
-    case FTH_SPACE_TEXTURE: worker->texture++; return true;
-    case FTH_SPACE_GLOBAL: return false;
+    case FTH_SPACE_TEXTURE: worker->texture += access->texels != NULL; return !access->texels;
+    case FTH_SPACE_GLOBAL: worker->texture += access->texels != NULL; return false;
     default: return true;
     }
 }
@@ -352,6 +354,96 @@ static bool shares_request(const struct fth_ptx_access *access)
     return changes <= MAX_ADDRESSES;
 }
 
+/* Adds a record of an access with the given instruction and lanes. `texels`: the addresses of an
+ * access to a texture, one per bit of the mask; NULL for others. */
+static bool add_access(struct fth_trace_recorder *recorder, struct worker *worker,
+                       struct block *block, const struct fth_ptx_access *access, uint32_t hints,
+                       uint32_t mask, const uint64_t *texels)
+{
+    const size_t instruction = instruction_of(recorder, worker, access, hints);
+    if (instruction == SIZE_MAX)
+        return false;
+    const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,
+                                      .block = access->who.block,
+                                      .instruction = (uint32_t)instruction,
+                                      .warp = access->who.warp,
+                                      .mask = mask};
+    return (texels ? fth_records_add(&block->records, &record, texels)
+                   : add_record(worker, &block->records, &record, access)) &&
+           add_step(worker, &block->progress[access->who.warp], (uint32_t)instruction,
+                    access->issued, access->cycles);
+}
+
+/* Positions in the hints of an instruction: see FTH_TRACE_TEXELS and FTH_TRACE_TEXTURE_LANES. */
+enum { TEXELS_SHIFT = 14, LANES_SHIFT = 16, MAX_LANES = 32 };
+
+/* How the texture unit processes an instruction. The rules are those of an H200
+ * (docs/results/textures-h200.md). */
+struct texture_rule {
+    uint32_t lanes_shift; /* of the lanes that it processes together: FTH_TRACE_TEXTURE_LANES */
+    uint32_t passes;      /* how often it looks up the same texels */
+};
+
+static struct texture_rule find_rule(const struct fth_ptx_access *access)
+{
+    enum { LARGE_TEXEL = 16 }; /* bytes */
+    const bool is_large = access->bytes >= LARGE_TEXEL;
+    switch (access->texels->filter) {
+    case 0: return (struct texture_rule){access->space == FTH_SPACE_TEXTURE && is_large ? 2 : 3, 1};
+    case 4: return (struct texture_rule){is_large ? 1 : 2, is_large ? 2 : 1};
+    case 8: return (struct texture_rule){is_large ? 0 : 1, is_large ? 2 : 1};
+    default: return (struct texture_rule){2, 1};
+    }
+}
+
+/* Adds the accesses of one pass of an instruction on a texture or surface. *hints gets
+ * FTH_TRACE_CONTINUES after the first access. */
+static bool add_pass(struct fth_trace_recorder *recorder, struct worker *worker,
+                     struct block *block, const struct fth_ptx_access *access, uint32_t most,
+                     uint32_t shift, uint32_t *hints)
+{
+    const struct fth_ptx_texels *texels = access->texels;
+    const uint32_t lanes = MAX_LANES >> shift, per_lane = 1u << shift;
+    for (uint32_t first = 0; first < MAX_LANES; first += lanes)
+        for (uint32_t from = 0; from < most; from += per_lane) {
+            uint64_t addresses[MAX_LANES];
+            uint32_t mask = 0, count = 0;
+            for (uint32_t bit = 0; bit < MAX_LANES; bit++) {
+                const uint32_t lane = first + (bit >> shift), texel = from + bit % per_lane;
+                if (texel >= texels->counts[lane])
+                    continue;
+                mask |= 1u << bit;
+                addresses[count++] = texels->addresses[lane][texel];
+            }
+            if (!mask)
+                continue;
+            if (!add_access(recorder, worker, block, access, *hints, mask, addresses))
+                return false;
+            *hints |= FTH_TRACE_CONTINUES;
+        }
+    return true;
+}
+
+/* Adds the accesses of an instruction on a texture or surface: see FTH_TRACE_TEXTURE. The eight
+ * texels of an interpolation in three dimensions are two accesses, one for each image. */
+static bool add_texels(struct fth_trace_recorder *recorder, struct worker *worker,
+                       struct block *block, const struct fth_ptx_access *access)
+{
+    enum { MAX_TEXELS = 4 }; /* per lane and access */
+    const struct texture_rule rule = find_rule(access);
+    uint32_t most = 0, shift = 0;
+    for (uint32_t lane = 0; lane < MAX_LANES; lane++)
+        most = access->texels->counts[lane] > most ? access->texels->counts[lane] : most;
+    while (1u << shift < most && 1u << shift < MAX_TEXELS)
+        shift++;
+    uint32_t hints = fth_ptx_pack_hints(access) | FTH_TRACE_TEXTURE | shift << TEXELS_SHIFT |
+                     rule.lanes_shift << LANES_SHIFT;
+    for (uint32_t pass = 0; pass < rule.passes; pass++)
+        if (!add_pass(recorder, worker, block, access, most, shift, &hints))
+            return false;
+    return true;
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_trace_recorder *recorder = user;
@@ -362,18 +454,10 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
             access->space == FTH_SPACE_SHARED && !shares_request(access);
         return true;
     }
-    size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
-    bool ok = instruction != SIZE_MAX;
-    if (ok) {
-        const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,
-                                          .block = access->who.block,
-                                          .instruction = (uint32_t)instruction,
-                                          .warp = access->who.warp,
-                                          .mask = access->mask};
-        ok = add_record(worker, &block->records, &record, access) &&
-             add_step(worker, &block->progress[access->who.warp], (uint32_t)instruction,
-                      access->issued, access->cycles);
-    }
+    bool ok =
+        block && (access->texels ? add_texels(recorder, worker, block, access)
+                                 : add_access(recorder, worker, block, access,
+                                              fth_ptx_pack_hints(access), access->mask, NULL));
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
     pthread_mutex_lock(&recorder->lock);

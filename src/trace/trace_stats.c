@@ -151,6 +151,42 @@ static bool count_access(struct row *row, enum fth_trace_access_kind kind, uint3
     return true;
 }
 
+size_t fth_trace_first_part(const struct fth_trace *trace, size_t instruction)
+{
+    const struct fth_trace_instruction *part = fth_trace_instruction_at(trace, instruction), *other;
+    if (!(part->hints & FTH_TRACE_CONTINUES))
+        return instruction;
+    for (size_t i = 0; (other = fth_trace_instruction_at(trace, i)); i++)
+        if (other->line == part->line && other->index == part->index && other->kind == part->kind &&
+            other->bytes == part->bytes && other->hints == (part->hints & ~FTH_TRACE_CONTINUES))
+            return i;
+    return instruction;
+}
+
+/* Counts an access to a texture or surface: each request of the texture unit. */
+static bool add_texels(struct kernel *kernel, const struct fth_trace_access *access,
+                       const struct fth_trace_instruction *instruction, struct row *row)
+{
+    const uint32_t bits =
+        FTH_TRACE_TEXELS(instruction->hints) * FTH_TRACE_TEXTURE_LANES(instruction->hints);
+    const uint32_t low = bits < 32 ? (UINT32_C(1) << bits) - 1 : UINT32_MAX;
+    struct fth_trace_access part = {.threads = 0};
+    uint64_t sectors[32 * 3], lines[32 * 2];
+    for (uint32_t first = 0, done = 0; first < 32; first += bits, done += part.threads) {
+        part.threads = (uint32_t)__builtin_popcount(access->mask >> first & low);
+        if (!part.threads)
+            continue;
+        memcpy(part.addresses, access->addresses + done, part.threads * sizeof *part.addresses);
+        const size_t count = distinct_units(&part, instruction->bytes, SECTOR_BITS, sectors);
+        kernel->total.row.texture_requests[instruction->kind]++;
+        kernel->total.row.texture_sectors[instruction->kind] += count;
+        if (!count_access(row, instruction->kind, part.threads, sectors, count,
+                          distinct_units(&part, instruction->bytes, LINE_BITS, lines)))
+            return false;
+    }
+    return true;
+}
+
 static bool add_access(struct kernel *kernel, const struct fth_trace *trace,
                        const struct fth_trace_access *access)
 {
@@ -160,6 +196,9 @@ static bool add_access(struct kernel *kernel, const struct fth_trace *trace,
         fth_trace_instruction_at(trace, access->instruction);
     if (instruction->hints & FTH_TRACE_LOCAL)
         return add_local(kernel, access, instruction);
+    if (instruction->hints & FTH_TRACE_TEXTURE)
+        return add_texels(kernel, access, instruction,
+                          &kernel->instructions[fth_trace_first_part(trace, access->instruction)]);
     size_t sector_count = distinct_units(access, instruction->bytes, SECTOR_BITS, sectors);
     size_t line_count = distinct_units(access, instruction->bytes, LINE_BITS, lines);
     return count_access(&kernel->total, instruction->kind, access->threads, sectors, sector_count,

@@ -42,6 +42,7 @@ struct oracle_access {
     enum oracle_l1 l1;
     uint64_t l2_fill_bytes; /* what a miss of the L2 fills; 0: oracle_cache.fill_bytes */
     bool local;             /* the addresses are offsets in the local memory of the warp */
+    uint32_t together;      /* of a texture: lanes of a request; 0: not a texture */
     uint64_t addresses[32];
 };
 
@@ -73,8 +74,8 @@ struct placed_access *oracle_order(const struct oracle_model *model, uint64_t bl
                                    uint64_t warps, const struct oracle_access *accesses,
                                    size_t count);
 /* Returns the turn of a byte of a thread. Threads of an atomic that have the same address take
- * turns, unless all have it. The words of an access to local memory take turns. All others are in
- * turn 0. */
+ * turns, unless all have it. The words of an access to local memory take turns, and so do the
+ * requests of a texture. All others are in turn 0. */
 uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread, uint32_t byte);
 /* Returns the address of a byte of a thread. */
 uint64_t oracle_address(const struct oracle_access *access, uint32_t thread, uint32_t byte);

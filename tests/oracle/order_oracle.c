@@ -76,6 +76,8 @@ uint32_t oracle_turn(const struct oracle_access *access, uint32_t thread, uint32
 {
     if (access->local)
         return byte / ORACLE_WORD;
+    if (access->together)
+        return thread / access->together;
     uint32_t turn = 0, same = 0;
     for (uint32_t t = 0; t < access->threads; t++) {
         turn += t < thread && access->addresses[t] == access->addresses[thread];

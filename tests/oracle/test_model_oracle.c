@@ -185,7 +185,8 @@ static void apply_variants(struct fth_rng *rng, const struct variant *variants,
         const bool plain = below(rng, 4) == 0;
         for (size_t i = 0; i < count; i++) {
             struct oracle_access *access = &accesses[i];
-            if (plain || access->number != number || access->kind != variant->kind || access->local)
+            if (plain || access->number != number || access->kind != variant->kind ||
+                access->local || access->together)
                 continue;
             access->cache_op = variant->cache_op;
             access->hints = variant->hints;
@@ -265,6 +266,15 @@ static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesse
             /* The L1 does not keep a store of a part of a word. */
             if (bytes < 4 && accesses[i].kind == FTH_TRACE_WRITE)
                 accesses[i].l1 = ORACLE_NO_ALLOCATE;
+        }
+    /* Those of another one can be to a texture. */
+    const uint64_t texture = below(rng, UINT64_C(2) * NUMBERS);
+    const uint32_t texels = (uint32_t)below(rng, 3), lanes = (uint32_t)below(rng, 4);
+    for (size_t i = 0; i < count; i++)
+        if (accesses[i].number == texture && !accesses[i].local &&
+            accesses[i].kind != FTH_TRACE_ATOMIC) {
+            accesses[i].together = 1u << (texels + lanes);
+            accesses[i].hints = FTH_TRACE_TEXTURE | texels << 14 | lanes << 16;
         }
     return count;
 }

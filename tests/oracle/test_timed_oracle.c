@@ -241,6 +241,20 @@ struct program {
     uint64_t footprint;
 };
 
+/* Makes an instruction on a texture: 1, 2 or 4 texels per lane, requests of 1 to 8 lanes. */
+static void make_texture(struct fth_rng *rng, struct timed_instruction *instruction)
+{
+    const uint32_t texels = (uint32_t)below(rng, 3), lanes = (uint32_t)below(rng, 4);
+    const bool continues = below(rng, 3) == 0;
+    *instruction =
+        (struct timed_instruction){.kind = instruction->kind,
+                                   .bytes = (uint32_t)PICK(rng, 1, 4, 16),
+                                   .hints = FTH_TRACE_TEXTURE | texels << 14 | lanes << 16 |
+                                            (continues ? FTH_TRACE_CONTINUES : 0),
+                                   .together = 1u << (texels + lanes),
+                                   .continues = continues};
+}
+
 static void random_instructions(struct fth_rng *rng, struct timed_instruction *instructions)
 {
     static const struct timed_instruction variants[] = {
@@ -270,6 +284,8 @@ static void random_instructions(struct fth_rng *rng, struct timed_instruction *i
             if (instructions[i].bytes < 4 && instructions[i].kind == FTH_TRACE_WRITE)
                 instructions[i].l1 = ORACLE_NO_ALLOCATE;
         }
+        if (below(rng, 6) == 0 && instructions[i].kind != FTH_TRACE_ATOMIC)
+            make_texture(rng, &instructions[i]);
         instructions[i].wait = below(rng, 5) ? (uint32_t)PICK(rng, 0, 1, 5, 40) : UINT32_MAX;
     }
 }

@@ -244,6 +244,10 @@ static void plan(struct run *run, size_t index)
         return;
     }
     warp->gap = later(1, warp->gap);
+    if (run->instructions[warp->next->instruction].continues) {
+        warp->gap = warp->shared = warp->latency = 0;
+        barrier = false;
+    }
     const uint64_t time = find_issue(run, index);
     if (!barrier) {
         add_event(run, time, WARP_ISSUES, index);

@@ -46,6 +46,8 @@ struct timed_instruction {
     uint64_t l2_fill_bytes; /* 0: timed_gpu.fill_bytes */
     bool is_float;          /* an atomic on floating-point numbers */
     bool local;             /* addresses are offsets in the local memory of the warp */
+    uint32_t together;      /* of a texture: lanes of a request; 0: not a texture */
+    bool continues;         /* the access is a further part of an instruction */
 };
 
 struct timed_oracle_access {

@@ -4,13 +4,16 @@
 enum { TURNS = 32, BANKS = 32, BANK_BYTES = 4, TAGS_PER_CYCLE = 4, WIDE_BYTES = 16 };
 
 /* Returns the turn of a byte of a lane. Lanes of an atomic with the same address take turns, unless
- * all lanes have this address. So do the words of an access to local memory. */
+ * all lanes have this address. So do the words of an access to local memory, and the requests of a
+ * texture. */
 static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
 {
     const uint64_t *addresses = issue->access->addresses;
     uint32_t before = 0, others = 0;
     if (issue->instruction->local)
         return byte / ORACLE_WORD;
+    if (issue->instruction->together)
+        return lane / issue->instruction->together;
     if (issue->instruction->kind != FTH_TRACE_ATOMIC)
         return 0;
     for (uint32_t t = 0; t < issue->access->threads; t++) {
@@ -68,8 +71,9 @@ uint64_t timed_l1_cycles(const struct timed_gpu *gpu, const struct timed_issue *
                          uint64_t *count)
 {
     struct timed_request request = {.line = UINT64_MAX};
-    uint64_t words[BANKS] = {0}, most = 0;
+    uint64_t words[BANKS] = {0}, most = 0, lines_of_turn[TURNS] = {0}, texture = 0;
     for (*count = 0; timed_next_request(gpu, issue, &request); ++*count) {
+        texture += lines_of_turn[request.turn]++ % TAGS_PER_CYCLE == 0;
         for (uint64_t word = 0; word < gpu->line_bytes / BANK_BYTES; word++) {
             bool needed = false;
             for (uint64_t i = 0; i < BANK_BYTES; i++)
@@ -77,6 +81,8 @@ uint64_t timed_l1_cycles(const struct timed_gpu *gpu, const struct timed_issue *
             words[(request.line / BANK_BYTES + word) % BANKS] += needed;
         }
     }
+    if (issue->instruction->together)
+        return texture;
     if (issue->instruction->kind != FTH_TRACE_READ)
         return *count;
     for (uint64_t bank = 0; bank < BANKS; bank++)

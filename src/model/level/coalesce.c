@@ -331,6 +331,36 @@ static void add_local(struct fth_line_requests *requests, const struct fth_shape
         add_access(requests, shape, &word, bytes < LOCAL_WORD ? bytes : LOCAL_WORD, &template);
 }
 
+/* Lines that the texture unit of an H200 looks up in a cycle (docs/results/textures-h200.md). */
+enum { TEXTURE_LINES = 4 };
+
+/* Adds an access to a texture or surface. The lanes of each request of the texture unit have line
+ * requests of their own. */
+static void add_texels(struct fth_line_requests *requests, const struct fth_shape *shape,
+                       const struct fth_compact_access *access,
+                       const struct fth_trace_instruction *instruction,
+                       const struct fth_line_request *template)
+{
+    const uint32_t bits =
+        FTH_TRACE_TEXELS(instruction->hints) * FTH_TRACE_TEXTURE_LANES(instruction->hints);
+    const uint32_t low = bits < 32 ? (UINT32_C(1) << bits) - 1 : UINT32_MAX;
+    uint64_t addresses[32];
+    uint32_t done = 0;
+    fth_trace_expand(access, addresses);
+    for (uint32_t first = 0; first < 32; first += bits) {
+        const uint32_t count = (uint32_t)__builtin_popcount(access->mask >> first & low);
+        if (!count)
+            continue;
+        const size_t from = requests->count;
+        sort_addresses(addresses + done, count);
+        add_sorted(requests, shape, addresses + done, count, instruction->bytes, template);
+        for (size_t i = from; i < requests->count; i++)
+            if ((i - from) % TEXTURE_LINES)
+                requests->items[i].flags |= FTH_LINE_REQUEST_TOGETHER;
+        done += count;
+    }
+}
+
 void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *shape,
                   const struct fth_compact_access *access,
                   const struct fth_trace_instruction *instruction)
@@ -343,6 +373,8 @@ void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *sh
         template.flags |= FTH_LINE_REQUEST_FLOAT;
     if (instruction->hints & FTH_TRACE_LOCAL)
         add_local(requests, shape, access, instruction->bytes, template);
+    else if (instruction->hints & FTH_TRACE_TEXTURE)
+        add_texels(requests, shape, access, instruction, &template);
     else
         add_access(requests, shape, access, instruction->bytes, &template);
 }

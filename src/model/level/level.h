@@ -18,7 +18,9 @@ enum {
     FTH_LINE_REQUEST_FLOAT = 8, /* an atomic on floating-point numbers, for the model with time */
     /* A number in bits 4 to 6: a miss of the L2 fills 16 << number bytes; 0: as for others. */
     FTH_LINE_REQUEST_FILL_SHIFT = 4,
-    FTH_LINE_REQUEST_L2_FLAGS = 0x70
+    FTH_LINE_REQUEST_L2_FLAGS = 0x70,
+    /* With time: the L1 processes the line in the same cycle as the one before it. */
+    FTH_LINE_REQUEST_TOGETHER = 0x80
 };
 
 /* The bytes of one line that one warp instruction accesses (a line request in docs/model.md). */

@@ -60,19 +60,25 @@ static struct fth_model_row *find_kernel(struct fth_model_rows *rows, const char
     return kernel;
 }
 
-/* Adds the counts of one instruction in this launch to a row. */
-static void add_instruction(const struct fth_launch_counts *counts, size_t i, bool is_local,
+/* Adds the counts of one instruction with these hints in this launch to a row. */
+static void add_instruction(const struct fth_launch_counts *counts, size_t i, uint32_t hints,
                             struct fth_model_row *row)
 {
     const struct fth_l2_counts *l2 = &counts->l2[i];
+    const bool is_local = hints & FTH_TRACE_LOCAL, is_texture = hints & FTH_TRACE_TEXTURE;
     for (int kind = 0; kind < 3; kind++) {
-        row->warps[kind] += counts->warps[3 * i + (size_t)kind];
-        row->local_warps[kind] += is_local ? counts->warps[3 * i + (size_t)kind] : 0;
+        const uint64_t warps =
+            hints & FTH_TRACE_CONTINUES ? 0 : counts->warps[3 * i + (size_t)kind];
+        row->warps[kind] += warps;
+        row->local_warps[kind] += is_local ? warps : 0;
+        row->texture_warps[kind] += is_texture ? warps : 0;
     }
     for (size_t t = 0; t < counts->l1_arrays; t++) {
         fth_counts_add(&row->l1, &counts->l1[t][i]);
         if (is_local)
             fth_counts_add(&row->local, &counts->l1[t][i]);
+        if (is_texture)
+            fth_counts_add(&row->texture, &counts->l1[t][i]);
     }
     fth_counts_add(&row->l2, &l2->counts);
     row->far_hits += l2->far_hits;
@@ -132,9 +138,9 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
     if (!kernel)
         return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < rows->instructions; i++) {
-        const bool is_local = fth_trace_instruction_at(rows->trace, i)->hints & FTH_TRACE_LOCAL;
-        add_instruction(counts, i, is_local, row);
-        add_instruction(counts, i, is_local, &kernel[i + 1]);
+        const uint32_t hints = fth_trace_instruction_at(rows->trace, i)->hints;
+        add_instruction(counts, i, hints, row);
+        add_instruction(counts, i, hints, &kernel[fth_trace_first_part(rows->trace, i) + 1]);
     }
     row->dram_reads += counts->l2[rows->instructions].dram_reads;
     row->dram_writes += counts->l2[rows->instructions].dram_writes;

@@ -22,6 +22,7 @@ enum {
 
 struct pattern {
     uint32_t instruction, threads, breaks;
+    uint32_t mask; /* of an access to a texture, whose requests depend on it; otherwise 0 */
     bool known, affine;
     uint64_t first;           /* address of the first lane */
     uint64_t lowest, highest; /* address of a line */
@@ -118,6 +119,25 @@ static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint
     return tags > most ? tags : most;
 }
 
+/* Returns the cycles that the L1 is busy with an access. */
+static uint32_t count_cycles(const struct fth_line_requests *requests,
+                             const struct fth_trace_instruction *instruction)
+{
+    if (instruction->kind == FTH_TRACE_READ && !(instruction->hints & FTH_TRACE_TEXTURE))
+        return count_read_cycles(requests, instruction->bytes);
+    uint32_t cycles = 0;
+    for (size_t i = 0; i < requests->count; i++)
+        cycles += !(requests->items[i].flags & FTH_LINE_REQUEST_TOGETHER);
+    return cycles;
+}
+
+/* Returns the mask that accesses with the same pattern have in common. */
+static uint32_t mask_of(const struct fth_compact_access *access,
+                        const struct fth_trace_instruction *instruction)
+{
+    return instruction->hints & FTH_TRACE_TEXTURE ? access->mask : 0;
+}
+
 /* Coalesces an access. Returns false without memory. */
 static bool compute(struct fth_patterns *patterns, const struct fth_compact_access *from,
                     const struct fth_trace_instruction *instruction, struct pattern *pattern)
@@ -140,13 +160,12 @@ static bool compute(struct fth_patterns *patterns, const struct fth_compact_acce
     *pattern->access = (struct fth_timed_access){.instruction = from->instruction,
                                                  .kind = (uint8_t)instruction->kind};
     copy_lines(patterns, pattern);
-    pattern->access->cycles = (uint16_t)(instruction->kind == FTH_TRACE_READ
-                                             ? count_read_cycles(requests, instruction->bytes)
-                                             : requests->count);
+    pattern->access->cycles = (uint16_t)count_cycles(requests, instruction);
     pattern->known = pattern->highest < MAX_ADDRESS && from->first < MAX_ADDRESS;
     pattern->instruction = from->instruction;
     pattern->threads = from->threads;
     pattern->breaks = from->breaks;
+    pattern->mask = mask_of(from, instruction);
     pattern->affine = from->affine;
     pattern->first = from->first;
     if (from->threads > 1)
@@ -155,15 +174,15 @@ static bool compute(struct fth_patterns *patterns, const struct fth_compact_acce
     return true;
 }
 
-/* Whether an access has a pattern. */
+/* Whether an access has a pattern. `mask`: from mask_of(). */
 static bool matches(const struct fth_patterns *patterns, const struct pattern *pattern,
-                    const struct fth_compact_access *access)
+                    const struct fth_compact_access *access, uint32_t mask)
 {
     const uint64_t shift = access->first - pattern->first;
     if (!pattern->known || pattern->instruction != access->instruction ||
         pattern->threads != access->threads || pattern->breaks != access->breaks ||
-        pattern->affine != access->affine || shift & (patterns->shape.line_bytes - 1) ||
-        access->first >= MAX_ADDRESS)
+        pattern->affine != access->affine || pattern->mask != mask ||
+        shift & (patterns->shape.line_bytes - 1) || access->first >= MAX_ADDRESS)
         return false;
     /* No line wraps around. */
     if (pattern->lowest + shift > pattern->highest + shift ||
@@ -184,7 +203,8 @@ const struct fth_timed_access *fth_patterns_find(struct fth_patterns *patterns,
     const uint64_t position = (access->first & (patterns->shape.line_bytes - 1)) / MIN_BYTES;
     struct pattern *pattern =
         &patterns->patterns[(access->instruction * UINT64_C(37) + position) % PATTERNS];
-    if (!matches(patterns, pattern, access) && !compute(patterns, access, instruction, pattern))
+    if (!matches(patterns, pattern, access, mask_of(access, instruction)) &&
+        !compute(patterns, access, instruction, pattern))
         return NULL;
     *bytes = pattern->bytes;
     *shift = access->first - pattern->first;

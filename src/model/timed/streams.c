@@ -188,6 +188,11 @@ static struct gap find_gap(const struct fth_streams *streams, uint32_t last, uin
         streams->pace ? fth_pace_find(streams->pace, last, instruction) : NULL;
     struct gap result = {
         .known = true, .last = last, .instruction = instruction, .gap = DEFAULT_GAP};
+    /* A part of an instruction follows at once. */
+    if (fth_trace_instruction_at(streams->trace, instruction)->hints & FTH_TRACE_CONTINUES) {
+        result.gap = 0;
+        return result;
+    }
     if (!step || !step->count)
         return result;
     const uint32_t gap = average(step->instructions, step->count, UINT32_MAX / 2);

@@ -459,12 +459,18 @@ void fth_ptx_run_prefetch(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
         warp->failed = true;
 }
 
+/* What some instructions add to an access; NULL for the others. */
+struct additions {
+    const uint64_t *destinations;
+    const struct fth_ptx_texels *texels;
+};
+
 /* Passes an access to the observer, which must have the callback. `block` is the owner of shared
- * memory. Either `addresses` or `linear` is NULL. `destinations` can be NULL. */
+ * memory. Either `addresses` or `linear` is NULL. */
 static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned space,
                    const struct fth_ptx_block *block, uint32_t mask, unsigned bytes,
                    enum fth_ptx_access_kind kind, const uint64_t *addresses,
-                   const struct fth_ptx_linear *linear, const uint64_t *destinations)
+                   const struct fth_ptx_linear *linear, struct additions additions)
 {
     const struct fth_ptx_run *run = warp->block->run;
     const struct fth_ptx_observer *observer = run->observer;
@@ -497,7 +503,8 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .wait = inst->operands->wait,
         .issued = cost.instructions,
         .cycles = cost.cycles,
-        .destinations = destinations};
+        .destinations = additions.destinations,
+        .texels = additions.texels};
     access.path = path_of(warp, &access, block);
     if (observer->access(observer->user, &access))
         return true;
@@ -516,7 +523,21 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
         fth_hazard_access(warp, inst, group, bytes, kind);
     return !run->observer || !run->observer->access ||
            notify(warp, inst, group->space, group->block, group->mask, bytes, kind,
-                  group->addresses, NULL, NULL);
+                  group->addresses, NULL, (struct additions){NULL, NULL});
+}
+
+bool fth_ptx_notify_texels(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           const struct fth_ptx_lane_group *group, unsigned bytes,
+                           enum fth_ptx_access_kind kind, const struct fth_ptx_texels *texels)
+{
+    const struct fth_ptx_run *run = warp->block->run;
+    if (!run->sees_accesses)
+        return true;
+    if (run->check_async)
+        fth_hazard_access(warp, inst, group, bytes, kind);
+    return !run->observer || !run->observer->access ||
+           notify(warp, inst, group->space, group->block, group->mask, bytes, kind,
+                  group->addresses, NULL, (struct additions){NULL, texels});
 }
 
 bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
@@ -530,7 +551,7 @@ bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst
         fth_hazard_access(warp, inst, group, bytes, FTH_ACCESS_READ);
     return !run->observer || !run->observer->access ||
            notify(warp, inst, group->space, group->block, group->mask, bytes, FTH_ACCESS_READ,
-                  group->addresses, NULL, destinations);
+                  group->addresses, NULL, (struct additions){destinations, NULL});
 }
 
 bool fth_ptx_notify_copied(struct fth_ptx_warp *warp, struct fth_ptx_range range)
@@ -597,7 +618,7 @@ bool fth_ptx_access_linear(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
         linear_fill(&address, run->row_lanes, addresses);
     notify(warp, inst, inst->space, warp->block, mask, inst->bytes, kind,
            observer->takes_linear ? NULL : addresses, observer->takes_linear ? &address : NULL,
-           NULL);
+           (struct additions){NULL, NULL});
     return true;
 }
 
@@ -626,7 +647,7 @@ bool fth_ptx_observe_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
             group.mask |= 1u << lane;
         }
         if (!notify(warp, inst, group.space, block, group.mask, COPY_UNIT, kind, group.addresses,
-                    NULL, NULL))
+                    NULL, (struct additions){NULL, NULL}))
             return false;
     }
     return true;

@@ -114,6 +114,11 @@ bool fth_ptx_access_linear(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,
                            enum fth_ptx_access_kind kind);
+/* The same for an access to a texture or surface. `texels` is NULL unless it is the first access of
+ * its instruction. */
+bool fth_ptx_notify_texels(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           const struct fth_ptx_lane_group *group, unsigned bytes,
+                           enum fth_ptx_access_kind kind, const struct fth_ptx_texels *texels);
 /* The same for the sources of cp.async, with the addresses that the lanes copy to. */
 bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                             const struct fth_ptx_lane_group *group, unsigned bytes,

@@ -138,11 +138,13 @@ static void place_tap(const struct fth_ptx_image *image, const int64_t at[3], si
                       struct fth_ptx_taps *taps)
 {
     taps->inside[tap] = at[0] >= 0 && at[1] >= 0 && at[2] >= 0;
-    taps->addresses[tap] = image->address;
-    if (taps->inside[tap])
-        taps->addresses[tap] +=
-            ((uint64_t)at[2] * image->height + (uint64_t)at[1]) * image->pitch_bytes +
-            (uint64_t)at[0] * fth_ptx_texel_bytes(image);
+    taps->addresses[tap] = taps->gpu_addresses[tap] = image->address;
+    if (!taps->inside[tap])
+        return;
+    const uint64_t x = (uint64_t)at[0] * fth_ptx_texel_bytes(image);
+    taps->addresses[tap] +=
+        ((uint64_t)at[2] * image->height + (uint64_t)at[1]) * image->pitch_bytes + x;
+    taps->gpu_addresses[tap] = fth_ptx_texel_address(image, x, (uint64_t)at[1], (uint64_t)at[2]);
 }
 
 /* Divides the weight of a texel beyond a corner of a cube between the other three. */

@@ -33,10 +33,10 @@ static bool place(const struct surface *surface, int64_t *at, uint64_t max)
     return true;
 }
 
-/* Finds the address of a lane's access. *inside is false if it is outside of the surface. Returns
- * false after a fault. */
+/* Finds the address of a lane's access, and that on a GPU. *inside is false if it is outside of the
+ * surface. Returns false after a fault. */
 static bool find_address(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
-                         unsigned bytes, uint64_t *address, bool *inside)
+                         unsigned bytes, uint64_t *address, uint64_t *gpu_address, bool *inside)
 {
     const struct surface *surface = (const struct surface *)inst->detail;
     const struct fth_ptx_texture *object =
@@ -74,10 +74,13 @@ static bool find_address(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
                            (long long)at[0], (long long)at[1], (long long)at[2]);
         return false;
     }
-    *address = image->address;
-    if (*inside)
+    *address = *gpu_address = image->address;
+    if (*inside) {
         *address += ((uint64_t)at[2] * image->height + (uint64_t)at[1]) * image->pitch_bytes +
                     (uint64_t)at[0];
+        *gpu_address =
+            fth_ptx_texel_address(image, (uint64_t)at[0], (uint64_t)at[1], (uint64_t)at[2]);
+    }
     if (*address % bytes) { /* the surface, or its pitch, has a smaller alignment */
         fth_ptx_warp_fault(warp, inst, lane, "access of %u bytes at 0x%llx, which is not aligned",
                            bytes, (unsigned long long)*address);
@@ -115,11 +118,15 @@ static void run_surface(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     const unsigned size = fth_ptx_type_bytes((enum fth_ptx_type)surface->type);
     const unsigned bytes = size * surface->vector;
     struct fth_ptx_lane_group group = {.space = FTH_SPACE_GLOBAL, .block = warp->block};
+    struct fth_ptx_texels texels;
     uint8_t zeros[16] = {0};
+    texels.filter = 0;
+    memset(texels.counts, 0, sizeof texels.counts);
     for (uint32_t left = mask; left; left &= left - 1) {
         const int lane = first_lane(left);
         bool inside;
-        if (!find_address(warp, inst, lane, bytes, &group.addresses[lane], &inside))
+        if (!find_address(warp, inst, lane, bytes, &group.addresses[lane],
+                          &texels.addresses[lane][0], &inside))
             return;
         group.host[lane] = NULL;
         if (!inside)
@@ -130,8 +137,10 @@ static void run_surface(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
             return;
         }
         group.mask |= 1u << lane;
+        texels.counts[lane] = 1;
     }
-    if (group.mask && !fth_ptx_notify_access(warp, inst, &group, bytes, kinds[surface->kind]))
+    if (group.mask &&
+        !fth_ptx_notify_texels(warp, inst, &group, bytes, kinds[surface->kind], &texels))
         return;
     for (uint32_t left = mask; left; left &= left - 1) {
         const int lane = first_lane(left);

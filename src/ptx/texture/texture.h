@@ -2,6 +2,7 @@
  *
  *   texture_object.c  creates textures and surfaces, and finds those of an instruction
  *   sampling.c        the texels that a coordinate stands for, and their values
+ *   array_layout.c    where a GPU has the texels of a CUDA array
  *   cube.c            the faces of cubes
  *   filter.c          the weighted sum of texels
  *   texture_fetch.c   tex and tld4
@@ -40,13 +41,14 @@ bool fth_ptx_take_handle(struct fth_ptx_parser *parser, const struct fth_ptx_sta
 /* ---- sampling.c ---- */
 
 /* The texels of a coordinate: 1, 2, 4 or 8, each with its weight. */
-enum { MAX_TAPS = 8 };
+enum { MAX_TAPS = FTH_PTX_MAX_TEXELS };
 struct fth_ptx_taps {
     size_t count;
     uint64_t addresses[MAX_TAPS];
-    bool inside[MAX_TAPS];      /* otherwise, the texel has the color of the border */
-    uint16_t weights[MAX_TAPS]; /* in 1/256 */
-    bool used[MAX_TAPS];        /* the weight before rounding is not 0 */
+    uint64_t gpu_addresses[MAX_TAPS]; /* fth_ptx_texel_address */
+    bool inside[MAX_TAPS];            /* otherwise, the texel has the color of the border */
+    uint16_t weights[MAX_TAPS];       /* in 1/256 */
+    bool used[MAX_TAPS];              /* the weight before rounding is not 0 */
     int corner; /* the index of a texel beyond a corner of a cube, which does not exist; or -1 */
 };
 

@@ -108,10 +108,29 @@ static uint64_t convert(const struct fetch *fetch, const uint32_t values[4], uns
                << 16;
 }
 
+/* Collects the texels of all lanes that are inside of their texture. A filter does not read texels
+ * without weight; tld4 (`all`) reads them. */
+static void find_texels(uint32_t mask, const struct fth_ptx_taps taps[LANES], bool all,
+                        struct fth_ptx_texels *texels)
+{
+    for (size_t lane = 0; lane < LANES; lane++) {
+        texels->counts[lane] = 0;
+        for (size_t t = 0; mask >> lane & 1 && t < taps[lane].count; t++)
+            if (taps[lane].inside[t] && (all || taps[lane].used[t]))
+                texels->addresses[lane][texels->counts[lane]++] = taps[lane].gpu_addresses[t];
+    }
+}
+
 static bool notify_taps(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,
                         const struct fth_ptx_taps taps[LANES], unsigned bytes)
 {
     struct fth_ptx_lane_group group = {.space = FTH_SPACE_TEXTURE, .block = warp->block};
+    struct fth_ptx_texels texels;
+    if (!warp->block->run->sees_accesses)
+        return true;
+    const struct fetch *fetch = (const struct fetch *)inst->detail;
+    find_texels(mask, taps, fetch->component >= 0, &texels);
+    texels.filter = fetch->is_integer ? 0 : (uint8_t)taps[first_lane(mask)].count;
     for (size_t t = 0; t < MAX_TAPS; t++) {
         group.mask = 0;
         FOR_LANES(mask, {
@@ -120,7 +139,8 @@ static bool notify_taps(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
                 group.addresses[lane] = taps[lane].addresses[t];
             }
         });
-        if (group.mask && !fth_ptx_notify_access(warp, inst, &group, bytes, FTH_ACCESS_READ))
+        if (group.mask && !fth_ptx_notify_texels(warp, inst, &group, bytes, FTH_ACCESS_READ,
+                                                 t == 0 ? &texels : NULL))
             return false;
     }
     return true;

@@ -125,10 +125,12 @@ static const char *const sources[] = {"default", "description", "set"};
 /* Returns the kind of the accesses of an instruction, in words. */
 static const char *kind_of(const struct fth_trace_instruction *instruction)
 {
-    static const char *const kinds[] = {"read", "write", "atomic"}, *const local[] = {
-                                                                        "local read", "local write",
-                                                                        "local atomic"};
-    return (instruction->hints & FTH_TRACE_LOCAL ? local : kinds)[instruction->kind];
+    static const char *const kinds[] = {"read", "write", "atomic"};
+    static const char *const local[] = {"local read", "local write", "local atomic"};
+    static const char *const texture[] = {"texture read", "surface write", "surface atomic"};
+    return (instruction->hints & FTH_TRACE_LOCAL     ? local
+            : instruction->hints & FTH_TRACE_TEXTURE ? texture
+                                                     : kinds)[instruction->kind];
 }
 
 static void put_count(struct fth_cells *cells, uint64_t number)
@@ -498,6 +500,10 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     if (sum(row->local_warps) && !row->instruction) {
         write_by_kind(json, "warp_requests_local", row->local_warps);
         write_counts(json, "l1_local", &row->local);
+    }
+    if (sum(row->texture_warps) && !row->instruction) {
+        write_by_kind(json, "warp_requests_texture", row->texture_warps);
+        write_counts(json, "l1_texture", &row->texture);
     }
     if (sum(row->bypassed.sectors))
         write_counts(json, "l2_l1_off", &row->bypassed);

@@ -374,6 +374,30 @@ static enum fth_status read_shape(struct import *import, const char *text, uint3
                : FTH_OK;
 }
 
+/* Reads "texture T L" of an instruction on a texture or surface: its texels per lane, and the lanes
+ * of a request (FTH_TRACE_TEXTURE). */
+static enum fth_status read_texture(struct import *import, const char *text, uint32_t *hints)
+{
+    static const char word[] = " texture ";
+    const char *at = strstr(text, word);
+    uint64_t values[2];
+    if (!at)
+        return FTH_OK;
+    if (fth_text_numbers(at + strlen(word), 10, UINT32_MAX, 2, values))
+        for (uint32_t texels = 0; texels < 3; texels++)
+            for (uint32_t lanes = 0; lanes < 4; lanes++) {
+                const uint32_t found = FTH_TRACE_TEXTURE | texels << 14 | lanes << 16;
+                if (values[0] == FTH_TRACE_TEXELS(found) &&
+                    values[1] == FTH_TRACE_TEXTURE_LANES(found))
+                    *hints |= found;
+            }
+    return *hints & FTH_TRACE_TEXTURE
+               ? FTH_OK
+               : refuse(import,
+                        "expected 'texture N N', with 1, 2 or 4 texels per lane and 1, 2, 4 "
+                        "or 8 lanes per request");
+}
+
 /* Reads "N bytes N line N source N". A trace allows 1 to 64 bytes per lane; see struct
  * fth_trace_instruction. */
 static enum fth_status read_instruction(struct import *import, const char *text)
@@ -401,7 +425,7 @@ static enum fth_status read_instruction(struct import *import, const char *text)
                                                               .index = (uint32_t)number};
     if (strstr(text, " local"))
         import->declared[number].hints = FTH_TRACE_LOCAL;
-    return FTH_OK;
+    return read_texture(import, text, &import->declared[number].hints);
 }
 
 /* Reads "N LINE FILE", where N is the number of an instruction and FILE the rest of the line. The

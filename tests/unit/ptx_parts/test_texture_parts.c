@@ -328,6 +328,84 @@ static void special_numbers_decide_the_sum(void **state)
     }
 }
 
+/* ---- CUDA arrays ---- */
+
+/* Offsets that an H200 showed when the memory of an array was also mapped as linear memory
+ * (docs/results/textures-h200.md): byte x of row y of image z, relative to the first texel. */
+static void texels_of_arrays_are_in_tiles(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fth_ptx_geometry geometry;
+        unsigned channels;
+        uint64_t width, height, depth;
+        uint64_t x, y, z, expected;
+    } rows[] = {
+        /* in a tile: 16 bytes, then the next row, then two rows below, then to the right */
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 12, 0, 0, 12},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 1, 0, 16},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 2, 0, 32},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 16, 0, 0, 64},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 4, 0, 128},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 32, 0, 0, 256},
+        /* blocks of 16 tiles below each other, at most as many as the array has */
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 8, 0, 512},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 64, 0, 0, 16 * 512},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 128, 0, 1024 * 512},
+        {FTH_GEOMETRY_2D, 1, 1000, 300, 1, 0, 128, 0, 1008 * 512},
+        {FTH_GEOMETRY_2D, 4, 256, 256, 1, 0, 128, 0, 1024 * 512},
+        {FTH_GEOMETRY_2D, 2, 512, 64, 1, 64, 0, 0, 8 * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 8, 1, 64, 0, 0, 512},
+        {FTH_GEOMETRY_2D, 1, 64, 20, 1, 0, 16, 0, 8 * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 40, 1, 0, 32, 0, 16 * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 70, 1, 0, 64, 0, 32 * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 200, 1, 0, 128, 0, 64 * 512},
+        /* images behind each other */
+        {FTH_GEOMETRY_3D, 1, 64, 32, 16, 0, 0, 1, 512},
+        {FTH_GEOMETRY_3D, 1, 64, 32, 16, 64, 0, 0, 16 * 512},
+        {FTH_GEOMETRY_3D, 1, 64, 32, 16, 0, 8, 0, 64 * 512},
+        {FTH_GEOMETRY_3D, 1, 64, 32, 3, 64, 0, 0, 4 * 512},
+        {FTH_GEOMETRY_3D, 1, 256, 128, 32, 0, 0, 16, 2097152},
+        /* layers */
+        {FTH_GEOMETRY_A2D, 1, 64, 32, 5, 0, 0, 1, 8192},
+        {FTH_GEOMETRY_A2D, 1, 100, 30, 5, 0, 0, 4, 57344},
+        {FTH_GEOMETRY_A1D, 1, 300, 1, 4, 0, 0, 1, 9728},
+        {FTH_GEOMETRY_1D, 1, 4096, 1, 1, 64, 0, 0, 512},
+    };
+    for (size_t r = 0; r < FTH_COUNT(rows); r++) {
+        const struct fth_ptx_image image = {.address = 0x7f0000200000,
+                                            .geometry = rows[r].geometry,
+                                            .format = FTH_TEXEL_F32,
+                                            .channels = rows[r].channels,
+                                            .width = rows[r].width,
+                                            .height = rows[r].height,
+                                            .depth = rows[r].depth,
+                                            .pitch_bytes = 4 * rows[r].channels * rows[r].width};
+        const uint64_t first = fth_ptx_texel_address(&image, 0, 0, 0);
+        if (fth_ptx_texel_address(&image, rows[r].x, rows[r].y, rows[r].z) - first !=
+            rows[r].expected)
+            fail_msg("row %zu", r);
+    }
+}
+
+static void texels_of_linear_memory_are_in_rows(void **state)
+{
+    (void)state;
+    struct fth_ptx_image image = {.address = 4096,
+                                  .geometry = FTH_GEOMETRY_2D,
+                                  .format = FTH_TEXEL_F32,
+                                  .channels = 1,
+                                  .width = 10,
+                                  .height = 4,
+                                  .depth = 1,
+                                  .pitch_bytes = 512,
+                                  .is_pitched_memory = true};
+    assert_int_equal(fth_ptx_texel_address(&image, 8, 3, 0), 4096 + 3 * 512 + 8);
+    image.is_pitched_memory = false;
+    image.is_linear_memory = true;
+    assert_int_equal(fth_ptx_texel_address(&image, 8, 0, 0), 4096 + 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +416,8 @@ int main(void)
         cmocka_unit_test(floats_are_aligned_and_rounded),
         cmocka_unit_test(images_are_added),
         cmocka_unit_test(special_numbers_decide_the_sum),
+        cmocka_unit_test(texels_of_arrays_are_in_tiles),
+        cmocka_unit_test(texels_of_linear_memory_are_in_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
