@@ -189,6 +189,52 @@ uint64_t fth_clock_number(const struct fth_cache *cache, uint64_t line)
     return (line >> index->shift) / index->modulus << index->shift | low;
 }
 
+/* Folds the numbers of ROWS_AT_ONCE lines to set and row before its table, for an L1 like that of
+ * an H200: four sets and 128 rows. The compiler vectorises the loop. */
+enum { ROWS_AT_ONCE = 8 };
+#define ROW_MASK 127u
+FTH_CLONES
+static void fold_lines(const uint64_t *lines, uint16_t *folded)
+{
+    for (int i = 0; i < ROWS_AT_ONCE; i++) {
+        uint64_t set = lines[i], row = lines[i] >> 2;
+        set ^= set >> 32;
+        set ^= set >> 16;
+        set ^= set >> 8;
+        set ^= set >> 4;
+        set ^= set >> 2;
+        row ^= row >> 7;
+        row ^= row >> 14;
+        row ^= row >> 28;
+        row ^= row >> 56;
+        folded[i] = (uint16_t)((set & 3) << 7 | (row & ROW_MASK));
+    }
+}
+
+void fth_clock_rows(const struct fth_cache *cache, const uint64_t *addresses, size_t count,
+                    uint16_t *rows)
+{
+    const struct fth_index *index = &cache->index;
+    const struct fth_clock *clock = cache->clock;
+    const bool fast = index->kind == FTH_INDEX_FOLD && index->shift == 2 && index->modulus == 4 &&
+                      clock->row_bits == 7;
+    size_t i = 0;
+    for (; fast && i + ROWS_AT_ONCE <= count; i += ROWS_AT_ONCE) {
+        uint64_t lines[ROWS_AT_ONCE];
+        uint16_t folded[ROWS_AT_ONCE];
+        for (int k = 0; k < ROWS_AT_ONCE; k++)
+            lines[k] = addresses[i + (size_t)k] >> cache->line_shift;
+        fold_lines(lines, folded);
+        for (int k = 0; k < ROWS_AT_ONCE; k++)
+            rows[i + (size_t)k] =
+                (uint16_t)((folded[k] & ~ROW_MASK) | clock->order[folded[k] & ROW_MASK]);
+    }
+    for (; i < count; i++) {
+        const uint64_t line = addresses[i] >> cache->line_shift;
+        rows[i] = (uint16_t)fth_row_of(cache, fth_index_set(index, line), line);
+    }
+}
+
 /* Returns the slot of the least recently used line of a row, among those whose bit in `candidates`
  * is set. */
 static uint32_t oldest(const struct fth_clock *clock, uint32_t row, uint32_t candidates)

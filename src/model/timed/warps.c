@@ -295,8 +295,9 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     const struct facts *facts = &warps->facts[access->instruction];
     uint64_t accepted, done;
     if (facts->is_local)
-        fth_streams_place(access, fth_local_address(warps->context.setting, warp->slot,
-                                                    event % warps->warps_per_block));
+        fth_streams_place(
+            warps->context.streams, access,
+            fth_local_address(warps->context.setting, warp->slot, event % warps->warps_per_block));
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, warp->sm, access->shared, now);
     if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &accepted,
