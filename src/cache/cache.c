@@ -99,6 +99,26 @@ static enum fth_status check_sets(const struct fth_cache_config *config, struct 
                : FTH_OK;
 }
 
+static enum fth_status check_masks(const struct fth_cache_config *config, struct fth_error *error)
+{
+    const struct fth_hash_masks *masks = config->masks;
+    if (!masks)
+        return FTH_OK;
+    if (masks->set_count > FTH_MAX_HASH_MASKS || masks->row_count > FTH_MAX_HASH_MASKS)
+        return refuse(error, "masks", "more than %d masks", FTH_MAX_HASH_MASKS);
+    if ((uint64_t)1 << masks->set_count != config->sets)
+        return refuse(error, "masks", "%zu masks do not select one of %llu sets", masks->set_count,
+                      (unsigned long long)config->sets);
+    for (size_t i = 0; i < masks->set_count + masks->row_count; i++) {
+        const uint64_t mask =
+            i < masks->set_count ? masks->set[i] : masks->row[i - masks->set_count];
+        if (mask & (config->line_bytes - 1))
+            return refuse(error, "masks", "mask %llu has bits inside a line of %llu bytes",
+                          (unsigned long long)mask, (unsigned long long)config->line_bytes);
+    }
+    return FTH_OK;
+}
+
 static enum fth_status check_policy(const struct fth_cache_config *config,
                                     const struct fth_policy *policy, struct fth_error *error)
 {
@@ -187,6 +207,18 @@ static bool allocate(struct fth_cache *cache)
     return cache->narrow_sets && (cache->used_sets || !cache->distances);
 }
 
+static enum fth_status init_index(struct fth_cache *cache, const struct fth_cache_config *config,
+                                  struct fth_error *error)
+{
+    if (!config->masks)
+        return fth_index_init(&cache->index, config->index ? config->index : "mod",
+                              cache->line_shift, cache->first, cache->copy_sets, &cache->arena,
+                              error);
+    return fth_index_init_masks(&cache->index, config->masks, cache->line_shift, &cache->arena)
+               ? FTH_OK
+               : fth_no_memory(error, "build a cache", "masks");
+}
+
 /* Fills a cache that is all zeros. The configuration has been checked. */
 static enum fth_status init_cache(struct fth_cache *cache, const struct fth_cache_config *config,
                                   const struct fth_policy *policy, struct fth_error *error)
@@ -200,8 +232,7 @@ static enum fth_status init_cache(struct fth_cache *cache, const struct fth_cach
     cache->sector_shift = log2_of(sector_bytes);
     if (!lay_out(cache, config))
         return fth_no_memory(error, "build a cache", NULL);
-    FTH_TRY(fth_index_init(&cache->index, config->index ? config->index : "mod", cache->line_shift,
-                           cache->first, cache->copy_sets, &cache->arena, error));
+    FTH_TRY(init_index(cache, config, error));
     if (policy->lay_out)
         FTH_TRY(policy->lay_out(cache, config, error));
     if (!allocate(cache))
@@ -218,6 +249,7 @@ enum fth_status fth_cache_create(const struct fth_cache_config *config, struct f
     *cache = NULL;
     FTH_TRY(check_line(config, error));
     FTH_TRY(check_sets(config, error));
+    FTH_TRY(check_masks(config, error));
     FTH_TRY(fth_policy_find(config->policy ? config->policy : "lru", &policy, error));
     FTH_TRY(check_policy(config, policy, error));
     struct fth_cache *made = calloc(1, sizeof *made);

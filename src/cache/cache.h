@@ -39,6 +39,15 @@ enum fth_write {
     FTH_WRITE_BACK
 };
 
+enum { FTH_MAX_HASH_MASKS = 16 }; /* of sets or rows, whose numbers are 16 bits of a word */
+
+/* Masks of address bits without bits inside a line. There are log2(sets) masks of the set and, with
+ * "clock", log2(rows) of the row; without "clock", those of the row are ignored. */
+struct fth_hash_masks {
+    uint64_t set[FTH_MAX_HASH_MASKS], row[FTH_MAX_HASH_MASKS];
+    size_t set_count, row_count;
+};
+
 struct fth_cache_config {
     uint64_t line_bytes;   /* a power of two, at least 4; the page size of a TLB */
     uint64_t sector_bytes; /* a line has at most 64 sectors; 0: the line is one sector */
@@ -52,6 +61,10 @@ struct fth_cache_config {
     size_t way_weight_count;   /* number of ways if the policy is "weighted"; otherwise 0 */
     uint64_t rows;             /* with "clock": rows per set, a power of two; see clock.c */
     uint64_t row_ways;         /* with "clock": tags per row; both are 0 otherwise or by default */
+    /* A hash that replaces `index` and, with "clock", selects the row. Bit i of the set is the
+     * parity of (address & masks->set[i]), and bit i of the row that of (address & masks->row[i]).
+     * NULL: none. */
+    const struct fth_hash_masks *masks;
     enum fth_write write;
     uint64_t seed; /* for "random" and "weighted" */
     /* Number of equal caches in one structure, which share tables. They need less memory than
@@ -199,15 +212,52 @@ enum fth_index_kind {
     FTH_INDEX_MOD,         /* (line >> shift) % modulus */
     FTH_INDEX_ROUND_ROBIN, /* round_robin[(line >> shift) % modulus] */
     FTH_INDEX_FOLD,        /* (XOR of all groups of `shift` bits of the line number) % modulus */
-    FTH_INDEX_BITS         /* bit i of the set is bit bits[i] of the line number */
+    FTH_INDEX_BITS,        /* bit i of the set is bit bits[i] of the line number */
+    FTH_INDEX_PARITY       /* fth_parities_of(parities, line) >> 16 */
 };
+
+/* Set and row of a line by masks: the XOR of one element for each byte of the line number. The row
+ * is in the low 16 bits of an element, the set in the high ones. */
+struct fth_parities {
+    uint32_t of_byte[sizeof(uint64_t)][256];
+    unsigned bytes; /* the bytes of the line number that count; the first four always do */
+};
+
+struct fth_attribute;
+/* Copies the attributes set_masks and row_masks of a description, of which either may be NULL.
+ * Returns false if both are NULL or one has too many masks. */
+bool fth_hash_masks_read(struct fth_hash_masks *masks, const struct fth_attribute *set_masks,
+                         const struct fth_attribute *row_masks);
+/* Whether a cache can have the masks. `rows` is 0 without the policy "clock". */
+bool fth_hash_masks_fit(const struct fth_hash_masks *masks, uint64_t line_bytes, uint64_t sets,
+                        uint64_t rows);
+/* Does both: *masks is allocated from the arena, or NULL if they do not fit. Returns false without
+ * memory. */
+bool fth_hash_masks_copy(struct fth_arena *arena, const struct fth_attribute *set_masks,
+                         const struct fth_attribute *row_masks, uint64_t line_bytes, uint64_t sets,
+                         uint64_t rows, const struct fth_hash_masks **masks);
+
+/* Fills the table. */
+void fth_parities_fill(struct fth_parities *parities, const struct fth_hash_masks *masks,
+                       unsigned line_shift);
+
+static inline uint32_t fth_parities_of(const struct fth_parities *parities, uint64_t line)
+{
+    uint32_t found = parities->of_byte[0][line & 255] ^ parities->of_byte[1][line >> 8 & 255] ^
+                     parities->of_byte[2][line >> 16 & 255] ^
+                     parities->of_byte[3][line >> 24 & 255];
+    for (unsigned i = 4; i < parities->bytes; i++)
+        found ^= parities->of_byte[i][line >> 8 * i & 255];
+    return found;
+}
 
 struct fth_index {
     enum fth_index_kind kind;
     unsigned shift; /* bits to shift right; with FTH_INDEX_FOLD, bits per group */
     uint64_t modulus;
-    uint64_t inverse;            /* (2^64 - 1) / modulus */
-    const uint32_t *round_robin; /* [modulus] see index.c; owned by the arena */
+    uint64_t inverse;                    /* (2^64 - 1) / modulus */
+    const uint32_t *round_robin;         /* [modulus] see index.c; owned by the arena */
+    const struct fth_parities *parities; /* owned by the arena */
     unsigned bit_count;
     unsigned bits[64]; /* bit i of the set number is bit bits[i] of the line number */
 };
@@ -218,6 +268,10 @@ FTH_MUST_USE enum fth_status fth_index_init(struct fth_index *index, const char 
                                             unsigned line_shift, const uint32_t *first,
                                             uint32_t sets, struct fth_arena *arena,
                                             struct fth_error *error);
+/* Initialises an index function from masks, which have been checked. Returns false without memory.
+ */
+bool fth_index_init_masks(struct fth_index *index, const struct fth_hash_masks *masks,
+                          unsigned line_shift, struct fth_arena *arena);
 /* Returns the set of a line for FTH_INDEX_ROUND_ROBIN and FTH_INDEX_BITS. */
 uint32_t fth_index_other(const struct fth_index *index, uint64_t line);
 
@@ -265,6 +319,7 @@ static inline uint32_t fth_index_set(const struct fth_index *index, uint64_t lin
     case FTH_INDEX_MASK: return fth_index_mask(index, line);
     case FTH_INDEX_MOD: return fth_index_mod(index, line);
     case FTH_INDEX_FOLD: return fth_index_fold(index, line);
+    case FTH_INDEX_PARITY: return fth_parities_of(index->parities, line) >> 16;
     case FTH_INDEX_ROUND_ROBIN:
     case FTH_INDEX_BITS: break;
     }

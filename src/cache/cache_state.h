@@ -193,15 +193,18 @@ struct fth_clock {
     uint32_t used_row_count;
 };
 
-/* Returns the number of the line among the lines of its set, for index functions other than XOR. */
+/* Returns the number of the line among the lines of its set, for index functions other than XOR and
+ * masks. */
 uint64_t fth_clock_number(const struct fth_cache *cache, uint64_t line);
 
-/* Returns the row of a line. Its number in the set is folded: all groups of row_bits bits are
- * XORed. A table maps the result to a row. Any `rows` consecutive and aligned numbers have
- * different rows. */
+/* Returns the row of a line, by masks if there are any. Otherwise, its number in the set is folded:
+ * all groups of row_bits bits are XORed. A table maps the result to a row. Any `rows` consecutive
+ * and aligned numbers have different rows. */
 static inline uint32_t fth_row_of(const struct fth_cache *cache, uint32_t set, uint64_t line)
 {
     const struct fth_clock *clock = cache->clock;
+    if (cache->index.kind == FTH_INDEX_PARITY)
+        return set * clock->rows + (fth_parities_of(cache->index.parities, line) & UINT16_MAX);
     uint64_t number = cache->index.kind == FTH_INDEX_FOLD && cache->index.shift < 64
                           ? line >> cache->index.shift
                           : fth_clock_number(cache, line);

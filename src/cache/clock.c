@@ -2,7 +2,8 @@
  * L1 of an H200 works like this (docs/results/h200/l1-replacement.md).
  *
  * A set has storage for `ways` lines, but more tags than that. The tags are organised in *rows* of
- * `row_ways` tags each. A hash of the line number selects the row.
+ * `row_ways` tags each. A hash of the line number selects the row: the masks of the configuration,
+ * or the one below.
  *
  *      row 0   A . . .          tags: four per row here
  *   -> row 1   B F . .          the hand is at row 1: it evicts B or F and moves to row 2
@@ -54,6 +55,10 @@ static enum fth_status check(const struct fth_cache *cache, const struct fth_cac
     if (clock->row_ways > FTH_CLOCK_MAX_ROW_WAYS)
         return fth_fail(error, FTH_INVALID, operation, "row_ways", "%llu is more than %u",
                         (unsigned long long)config->row_ways, FTH_CLOCK_MAX_ROW_WAYS);
+    if (config->masks && (uint64_t)1 << config->masks->row_count != clock->rows)
+        return fth_fail(error, FTH_INVALID, operation, "masks",
+                        "%zu masks do not select one of %u rows", config->masks->row_count,
+                        clock->rows);
     if ((uint64_t)clock->rows * clock->row_ways < cache->max_ways)
         return fth_fail(error, FTH_INVALID, operation, "rows",
                         "%u rows of %u tags are less than the %u ways of a set", clock->rows,
@@ -94,9 +99,12 @@ static enum fth_status lay_out(struct fth_cache *cache, const struct fth_cache_c
     struct fth_clock *clock = fth_arena_alloc(&cache->arena, sizeof *clock);
     if (!clock)
         return fth_no_memory(error, "build a cache", "policy");
-    clock->rows = config->rows ? limited(config->rows) : DEFAULT_ROWS;
+    const bool fixed = config->rows || config->masks;
+    clock->rows = config->rows    ? limited(config->rows)
+                  : config->masks ? (uint32_t)1 << config->masks->row_count
+                                  : DEFAULT_ROWS;
     clock->row_ways = config->row_ways ? limited(config->row_ways) : DEFAULT_ROW_WAYS;
-    while (!config->rows && clock->rows < FTH_CLOCK_MAX_ROWS &&
+    while (!fixed && clock->rows < FTH_CLOCK_MAX_ROWS &&
            (uint64_t)clock->rows * clock->row_ways < cache->max_ways)
         clock->rows *= 2;
     FTH_TRY(check(cache, config, clock, error));
@@ -189,49 +197,19 @@ uint64_t fth_clock_number(const struct fth_cache *cache, uint64_t line)
     return (line >> index->shift) / index->modulus << index->shift | low;
 }
 
-/* Folds the numbers of ROWS_AT_ONCE lines to set and row before its table, for an L1 like that of
- * an H200: four sets and 128 rows. The compiler vectorises the loop. */
-enum { ROWS_AT_ONCE = 8 };
-#define ROW_MASK 127u
-FTH_CLONES
-static void fold_lines(const uint64_t *lines, uint16_t *folded)
-{
-    for (int i = 0; i < ROWS_AT_ONCE; i++) {
-        uint64_t set = lines[i], row = lines[i] >> 2;
-        set ^= set >> 32;
-        set ^= set >> 16;
-        set ^= set >> 8;
-        set ^= set >> 4;
-        set ^= set >> 2;
-        row ^= row >> 7;
-        row ^= row >> 14;
-        row ^= row >> 28;
-        row ^= row >> 56;
-        folded[i] = (uint16_t)((set & 3) << 7 | (row & ROW_MASK));
-    }
-}
-
 void fth_clock_rows(const struct fth_cache *cache, const uint64_t *addresses, size_t count,
                     uint16_t *rows)
 {
     const struct fth_index *index = &cache->index;
-    const struct fth_clock *clock = cache->clock;
-    const bool fast = index->kind == FTH_INDEX_FOLD && index->shift == 2 && index->modulus == 4 &&
-                      clock->row_bits == 7;
-    size_t i = 0;
-    for (; fast && i + ROWS_AT_ONCE <= count; i += ROWS_AT_ONCE) {
-        uint64_t lines[ROWS_AT_ONCE];
-        uint16_t folded[ROWS_AT_ONCE];
-        for (int k = 0; k < ROWS_AT_ONCE; k++)
-            lines[k] = addresses[i + (size_t)k] >> cache->line_shift;
-        fold_lines(lines, folded);
-        for (int k = 0; k < ROWS_AT_ONCE; k++)
-            rows[i + (size_t)k] =
-                (uint16_t)((folded[k] & ~ROW_MASK) | clock->order[folded[k] & ROW_MASK]);
-    }
-    for (; i < count; i++) {
+    const uint32_t rows_per_set = cache->clock->rows;
+    for (size_t i = 0; i < count; i++) {
         const uint64_t line = addresses[i] >> cache->line_shift;
-        rows[i] = (uint16_t)fth_row_of(cache, fth_index_set(index, line), line);
+        if (index->kind == FTH_INDEX_PARITY) { /* set and row at the same time */
+            const uint32_t place = fth_parities_of(index->parities, line);
+            rows[i] = (uint16_t)((place >> 16) * rows_per_set + (place & UINT16_MAX));
+        } else {
+            rows[i] = (uint16_t)fth_row_of(cache, fth_index_set(index, line), line);
+        }
     }
 }
 

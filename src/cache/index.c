@@ -13,6 +13,9 @@
  *   bits:[...] the given bits of the byte address, lowest first, are the set number (Mei and Chu,
  *              Fig. 7)
  *
+ * A cache can have masks instead of an index function: each bit of the set number is the parity of
+ * the address bits under a mask. The L1 of an H200 has such a hash.
+ *
  * Sets of different sizes: Mei and Chu (Section 4.4) find a TLB with one set of 17 ways and six
  * sets of 8 ways. It holds any 65 consecutive pages. With each additional page, one more set
  * overflows, the large set first. With line % 7, it would overflow at 57 pages. For unequal sets,
@@ -137,6 +140,77 @@ enum fth_status fth_index_init(struct fth_index *index, const char *text, unsign
     return FTH_OK;
 }
 
+bool fth_hash_masks_read(struct fth_hash_masks *masks, const struct fth_attribute *set_masks,
+                         const struct fth_attribute *row_masks)
+{
+    *masks = (struct fth_hash_masks){.set_count = set_masks ? set_masks->count : 0,
+                                     .row_count = row_masks ? row_masks->count : 0};
+    if (masks->set_count > FTH_MAX_HASH_MASKS || masks->row_count > FTH_MAX_HASH_MASKS)
+        return false;
+    for (size_t i = 0; i < masks->set_count; i++)
+        masks->set[i] = (uint64_t)set_masks->numbers[i];
+    for (size_t i = 0; i < masks->row_count; i++)
+        masks->row[i] = (uint64_t)row_masks->numbers[i];
+    return masks->set_count + masks->row_count > 0;
+}
+
+bool fth_hash_masks_fit(const struct fth_hash_masks *masks, uint64_t line_bytes, uint64_t sets,
+                        uint64_t rows)
+{
+    uint64_t used = 0;
+    for (size_t i = 0; i < masks->set_count; i++)
+        used |= masks->set[i];
+    for (size_t i = 0; i < masks->row_count; i++)
+        used |= masks->row[i];
+    return (used & (line_bytes - 1)) == 0 && (uint64_t)1 << masks->set_count == sets &&
+           (rows == 0 || (uint64_t)1 << masks->row_count == rows);
+}
+
+bool fth_hash_masks_copy(struct fth_arena *arena, const struct fth_attribute *set_masks,
+                         const struct fth_attribute *row_masks, uint64_t line_bytes, uint64_t sets,
+                         uint64_t rows, const struct fth_hash_masks **masks)
+{
+    struct fth_hash_masks found;
+    *masks = NULL;
+    if (!fth_hash_masks_read(&found, set_masks, row_masks) ||
+        !fth_hash_masks_fit(&found, line_bytes, sets, rows))
+        return true;
+    struct fth_hash_masks *copy = fth_arena_alloc(arena, sizeof *copy);
+    if (copy)
+        *copy = found;
+    *masks = copy;
+    return copy != NULL;
+}
+
+void fth_parities_fill(struct fth_parities *parities, const struct fth_hash_masks *masks,
+                       unsigned line_shift)
+{
+    *parities = (struct fth_parities){.bytes = 4};
+    for (unsigned i = 0; i < sizeof(uint64_t); i++)
+        for (unsigned value = 0; value < 256; value++) {
+            const uint64_t line = (uint64_t)value << 8 * i;
+            uint32_t *found = &parities->of_byte[i][value];
+            for (size_t bit = 0; bit < masks->row_count; bit++)
+                *found |= (uint32_t)__builtin_parityll(line & masks->row[bit] >> line_shift) << bit;
+            for (size_t bit = 0; bit < masks->set_count; bit++)
+                *found |= (uint32_t)__builtin_parityll(line & masks->set[bit] >> line_shift)
+                          << (bit + 16);
+            if (*found && parities->bytes <= i)
+                parities->bytes = i + 1;
+        }
+}
+
+bool fth_index_init_masks(struct fth_index *index, const struct fth_hash_masks *masks,
+                          unsigned line_shift, struct fth_arena *arena)
+{
+    struct fth_parities *parities = fth_arena_alloc(arena, sizeof *parities);
+    if (!parities)
+        return false;
+    fth_parities_fill(parities, masks, line_shift);
+    *index = (struct fth_index){.kind = FTH_INDEX_PARITY, .parities = parities};
+    return true;
+}
+
 /* Combines the selected bits of the line number to a set number. */
 static inline uint32_t gather(const struct fth_index *index, uint64_t line)
 {
@@ -169,6 +243,10 @@ void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t
     case FTH_INDEX_FOLD:
         for (size_t i = 0; i < count; i++)
             sets[i] = fth_index_fold(&copy, lines[i]);
+        break;
+    case FTH_INDEX_PARITY:
+        for (size_t i = 0; i < count; i++)
+            sets[i] = fth_parities_of(copy.parities, lines[i]) >> 16;
         break;
     case FTH_INDEX_ROUND_ROBIN:
     case FTH_INDEX_BITS:

@@ -170,6 +170,8 @@ static const struct fth_attribute_def attributes[] = {
     {"way_weights", CACHE | TLB, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"rows", CACHE | TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"row_ways", CACHE | TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"set_masks", CACHE, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
+    {"row_masks", CACHE, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"policy_candidates", CACHE, FTH_TEXTS, FTH_RULE_TEXT, NULL},
     {"policy_bits", CACHE, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"periodic", CACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, yes_no},

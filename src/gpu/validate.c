@@ -3,6 +3,7 @@
  * its path. A number that is absent violates no relation. */
 #include "base/json.h"
 #include "gpu/gpu.h"
+#include "stats/stats.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -232,7 +233,9 @@ static enum fth_status check_structure(const struct check *check)
 
 /* Limits and defaults of the policy clock, the same as in the simulated caches (cache/cache.h and
  * cache/clock.c). */
-enum { MAX_ROWS = 65536, MAX_ROW_WAYS = 32, DEFAULT_ROW_WAYS = 4 };
+enum { MAX_ROWS = 65536, MAX_ROW_WAYS = 32, DEFAULT_ROW_WAYS = 4, MAX_HASH_MASKS = 16 };
+/* All masks below are represented exactly by a number of a description. */
+#define MAX_HASH_MASK ldexp(1, 53)
 
 /* Checks the attributes of the policy clock. An L2 writes back, and the simulated caches implement
  * the policy only for caches that do not. */
@@ -256,6 +259,53 @@ static enum fth_status check_rows(const struct check *check, const char *policy)
     return FTH_OK;
 }
 
+/* Adds the masks of an attribute to `space`. Fails if they do not select one of `count` sets or
+ * rows, or are not independent of each other and of those before: then no line would have some of
+ * the sets or rows. */
+static enum fth_status check_hash_masks(const struct check *check, const char *name,
+                                        const char *selected, struct fth_gf2 *space)
+{
+    const struct fth_attribute *masks = fth_gpu_attribute(check->gpu, check->section->name, name);
+    const double count = number(check, selected), line = number(check, "line_bytes");
+    if (!masks)
+        return FTH_OK;
+    if (isnan(count))
+        return refuse(check, name, "%s is missing", selected);
+    if (masks->count > MAX_HASH_MASKS || ldexp(1, (int)masks->count) != count)
+        return refuse(check, name, "%zu masks do not select one of %.0f %s", masks->count, count,
+                      selected);
+    for (size_t i = 0; i < masks->count; i++) {
+        if (masks->numbers[i] >= MAX_HASH_MASK)
+            return refuse(check, name, "%.0f is not below 2^53", masks->numbers[i]);
+        if (!isnan(line) && fmod(masks->numbers[i], line) != 0)
+            return refuse(check, name, "%.0f has bits inside a line of %.0f bytes",
+                          masks->numbers[i], line);
+        if (!fth_gf2_add(space, (uint64_t)masks->numbers[i]))
+            return refuse(check, name, "%.0f is the XOR of other masks", masks->numbers[i]);
+    }
+    return FTH_OK;
+}
+
+/* Checks the hash of sets and rows. */
+static enum fth_status check_hash(const struct check *check)
+{
+    const char *section = check->section->name;
+    const struct fth_attribute *sets = fth_gpu_attribute(check->gpu, section, "set_masks");
+    const struct fth_attribute *rows = fth_gpu_attribute(check->gpu, section, "row_masks");
+    const char *policy = fth_gpu_text(check->gpu, section, "policy");
+    struct fth_gf2 space = {0};
+    if (sets && strcmp(section, "l2") == 0)
+        return refuse(check, "set_masks", "present, but an L2 cannot have them");
+    if (sets && fth_gpu_text(check->gpu, section, "index"))
+        return refuse(check, "set_masks", "present, but index is present, too");
+    if (sets && !rows && policy && strcmp(policy, "clock") == 0)
+        return refuse(check, "set_masks", "row_masks is missing, which the policy clock needs");
+    if (rows && !sets && number(check, "sets") != 1)
+        return refuse(check, "row_masks", "set_masks is missing");
+    FTH_TRY(check_hash_masks(check, "set_masks", "sets", &space));
+    return check_hash_masks(check, "row_masks", "rows", &space);
+}
+
 static enum fth_status check_replacement(const struct check *check)
 {
     const char *section = check->section->name;
@@ -272,6 +322,7 @@ static enum fth_status check_replacement(const struct check *check)
                       ways);
 
     FTH_TRY(check_rows(check, policy));
+    FTH_TRY(check_hash(check));
     const char *index = fth_gpu_text(check->gpu, section, "index");
     double sets = number(check, "sets");
     unsigned bits[64];

@@ -150,7 +150,10 @@ struct fth_model_params {
     /* The carve-outs, in the order of the description: the bytes of shared memory, and the size of
      * the L1 with this carve-out. */
     uint64_t carveout_bytes[FTH_MODEL_MAX_CARVEOUTS], carveout_l1_bytes[FTH_MODEL_MAX_CARVEOUTS];
-    size_t carveout_count;  /* 0: none known */
+    size_t carveout_count; /* 0: none known */
+    /* The value "description" of l1.index: set_masks, row_masks and row_ways. */
+    struct fth_hash_masks l1_masks;
+    uint64_t l1_row_ways;   /* 0: unknown */
     uint64_t unified_bytes; /* storage that L1 and shared memory share per SM; 0: unknown */
     /* The values "description" of gpu.mapping, l2.joins and l2.side_of_sm. */
     struct fth_sm_map sm_map;
@@ -197,6 +200,8 @@ struct fth_shape {
     uint64_t partitions, banks, ports;
     uint64_t partition_bytes, bank_bytes; /* interleaving granularity */
     const char *index, *policy;
+    const struct fth_hash_masks *masks; /* hash of sets and rows; NULL: `index` applies */
+    uint64_t row_ways;                  /* with masks: tags per row, or 0: the default */
     enum fth_bypass bypass;
     bool merged_hits; /* a read that merges with a miss in flight counts as a hit */
     /* Sets of MSHRs. All banks of a partition use the same set. If there are fewer sets than

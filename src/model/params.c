@@ -93,6 +93,12 @@ static bool parse_number(const struct fth_parameter_row *row, const char *text, 
            isfinite(*number);
 }
 
+/* Whether it is the value of l1.index that stands for the masks of the description. */
+static bool is_l1_description(size_t key, const char *text)
+{
+    return key == fth_model_key(FTH_MODEL_L1, FTH_KEY_INDEX) && strcmp(text, "description") == 0;
+}
+
 /* Sets one parameter from text, after checking it. A REAL that is empty becomes NAN: unknown. */
 static enum fth_status set_key(struct fth_model_params *params, size_t key, const char *text,
                                enum fth_model_source source, struct fth_error *error)
@@ -109,7 +115,7 @@ static enum fth_status set_key(struct fth_model_params *params, size_t key, cons
         snprintf(cause, sizeof cause, "'%.60s' is not one of: %s", text, row->unit);
         if ((row->kind == FTH_PARAMETER_WORD && !is_one_of(row->unit, text)) ||
             (key % FTH_LEVEL_KEYS == FTH_KEY_INDEX && key < FTH_KEY_SMS &&
-             fth_index_parse(text, bits) < 0))
+             !is_l1_description(key, text) && fth_index_parse(text, bits) < 0))
             return refuse(name, cause, error);
         fth_model_put_text(params, key, text, source);
         return FTH_OK;

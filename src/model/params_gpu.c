@@ -64,6 +64,13 @@ static void take_level(struct fth_model_params *params, enum fth_model_level lev
             fth_model_put(params, fth_model_key(level, FTH_KEY_SIZE), sets * ways * line,
                           FTH_MODEL_DESCRIPTION);
     }
+    if (level == FTH_MODEL_L1 &&
+        fth_hash_masks_read(&params->l1_masks, fth_gpu_attribute(gpu, element, "set_masks"),
+                            fth_gpu_attribute(gpu, element, "row_masks"))) {
+        params->l1_row_ways = (uint64_t)fth_gpu_number(gpu, element, "row_ways", 0);
+        fth_model_put_text(params, fth_model_key(level, FTH_KEY_INDEX), "description",
+                           FTH_MODEL_DESCRIPTION);
+    }
     /* The policy "weighted" needs a weight for each way, which the model does not have. The closest
      * policy that it implements is random replacement. */
     if (strcmp(params->values[fth_model_key(level, FTH_KEY_POLICY)].text, "weighted") == 0)

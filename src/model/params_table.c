@@ -123,7 +123,9 @@ static const struct fth_parameter_row level_rows[FTH_LEVEL_KEYS] = {
          0,
          "index",
          {"xor", "prime"},
-         NULL},
+         "index function, which computes the set of a line: mod, shift:N (SMODn in the paper), "
+         "prime (PRI), xor, bits:[...], or description: the masks of the description, or xor if "
+         "the L1 has another number of sets"},
     [FTH_KEY_POLICY] = {"policy",
                         WORDS_POLICY,
                         "replacement policy",

@@ -21,6 +21,9 @@ enum { SPARE_CARVEOUT = 132 << 10 };
 #define MAX_ALL_L1_LINES (UINT64_C(1) << 28) /* lines of the L1s of all SMs */
 #define MAX_SECTORS 64                       /* of a line: the bits of a mask of sectors */
 
+/* Tags per row of the policy "clock" if the description does not have them, as in cache/clock.c. */
+enum { DEFAULT_ROW_WAYS = 4 };
+
 /* `name` is that of a kernel or of a parameter. */
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
 {
@@ -134,6 +137,30 @@ static enum fth_status set_geometry(const struct fth_model_params *params,
     return FTH_OK;
 }
 
+/* Resolves l1.index if it is "description". The masks apply if the L1 has as many sets as they
+ * select, one bank, and not more ways than the rows have tags. Otherwise, the index function is the
+ * default of the model. */
+static enum fth_status set_hash(const struct fth_model_params *params, struct fth_shape *shape,
+                                struct fth_error *error)
+{
+    const struct fth_hash_masks *masks = &params->l1_masks;
+    const bool clock = strcmp(shape->policy, "clock") == 0;
+    const uint64_t row_ways = params->l1_row_ways ? params->l1_row_ways : DEFAULT_ROW_WAYS;
+    const uint64_t rows = UINT64_C(1) << masks->row_count;
+    if (strcmp(shape->index, "description") != 0)
+        return FTH_OK;
+    if (masks->set_count + masks->row_count == 0)
+        return refuse("l1.index", "the description of the GPU has no set_masks", error);
+    shape->index = "xor";
+    if (shape->partitions * shape->banks > 1 ||
+        !fth_hash_masks_fit(masks, shape->line_bytes, shape->sets, clock ? rows : 0) ||
+        (clock && shape->ways > rows * row_ways))
+        return FTH_OK;
+    shape->masks = masks;
+    shape->row_ways = clock ? row_ways : 0;
+    return FTH_OK;
+}
+
 static enum fth_status set_level(const struct fth_model_params *params, enum fth_model_level level,
                                  uint64_t size_bytes, struct fth_shape *shape,
                                  struct fth_error *error)
@@ -162,7 +189,8 @@ static enum fth_status set_level(const struct fth_model_params *params, enum fth
         return refuse(level == FTH_MODEL_L1 ? "l1.latency" : "l2.latency",
                       "must be a number of steps (at least 1), a1 to a4, or K1,K2", error);
     FTH_TRY(set_sizes(params, level, shape, error));
-    return set_geometry(params, level, size_bytes, shape, error);
+    FTH_TRY(set_geometry(params, level, size_bytes, shape, error));
+    return set_hash(params, shape, error);
 }
 
 /* Returns how many blocks fit on an SM, limited by its warps, blocks and registers. */

@@ -62,17 +62,28 @@ static uint64_t find_stream(const struct fth_model_params *params,
                                             : state;
 }
 
+static uint64_t mix_masks(uint64_t state, const struct fth_hash_masks *masks)
+{
+    for (size_t i = 0; masks && i < masks->set_count; i++)
+        state = mix(state, masks->set[i]);
+    for (size_t i = 0; masks && i < masks->row_count; i++)
+        state = mix(state, masks->row[i]);
+    return state;
+}
+
 /* Mixes in everything that determines the behaviour of a cache, except the ways. */
 static uint64_t mix_shape(uint64_t state, const struct fth_shape *shape)
 {
     const uint64_t numbers[] = {
-        shape->line_bytes,  shape->sector_bytes,    shape->fill_bytes, shape->sets,
-        shape->partitions,  shape->banks,           shape->ports,      shape->mshr_merges,
-        shape->write,       shape->partition_bytes, shape->bank_bytes, shape->bypass,
-        shape->merged_hits, shape->mshr_sets,       shape->mshr_size};
+        shape->line_bytes,   shape->sector_bytes,    shape->fill_bytes, shape->sets,
+        shape->partitions,   shape->banks,           shape->ports,      shape->mshr_merges,
+        shape->write,        shape->partition_bytes, shape->bank_bytes, shape->bypass,
+        shape->merged_hits,  shape->mshr_sets,       shape->mshr_size,  shape->row_ways,
+        shape->masks != NULL};
     for (size_t i = 0; i < FTH_COUNT(numbers); i++)
         state = mix(state, numbers[i]);
     state = mix_text(mix_text(state, shape->index), shape->policy);
+    state = mix_masks(state, shape->masks);
     if (strcmp(shape->policy, "random") == 0)
         state = mix(state, shape->seed);
     /* A bypassed cache has no misses in flight, so the latency does not matter. */

@@ -20,6 +20,8 @@ struct oracle {
     uint64_t *ways, all_ways; /* ways of each set, and their sum */
     struct entry **entries;   /* [set][way] */
     char index[64], policy[16];
+    bool masked; /* masks replace `index` */
+    struct fth_hash_masks masks;
     double *weights;
     enum fth_write write;
     struct fth_rng rng;
@@ -42,6 +44,9 @@ struct oracle *oracle_create(const struct fth_cache_config *config)
     snprintf(oracle->index, sizeof oracle->index, "%s", config->index ? config->index : "mod");
     snprintf(oracle->policy, sizeof oracle->policy, "%s", config->policy ? config->policy : "lru");
     fth_rng_init(&oracle->rng, config->seed);
+    oracle->masked = config->masks != NULL;
+    if (oracle->masked)
+        oracle->masks = *config->masks;
     oracle->rows = config->rows ? config->rows : 128;
     oracle->row_ways = config->row_ways ? config->row_ways : 4;
     for (uint64_t set = 0; set < oracle->sets && !config->rows; set++)
@@ -106,6 +111,19 @@ void oracle_clear(struct oracle *oracle)
 
 /* ---- the set of a line ---- */
 
+/* Returns the number whose bits are the parities of the bits of the address under each mask. */
+static uint64_t parities(const uint64_t *masks, size_t count, uint64_t address)
+{
+    uint64_t number = 0;
+    for (size_t i = count; i > 0; i--) {
+        bool odd = false;
+        for (unsigned bit = 0; bit < 64; bit++)
+            odd ^= masks[i - 1] >> bit & address >> bit & 1;
+        number = 2 * number + odd;
+    }
+    return number;
+}
+
 /* "mod" and "shift": consecutive lines go to consecutive sets, round robin. A set that has received
  * as many lines as it has ways is skipped. After one line per way, it starts again. */
 static uint64_t round_robin_set(const struct oracle *oracle, uint64_t line)
@@ -160,6 +178,8 @@ static uint64_t set_of(const struct oracle *oracle, uint64_t address)
 {
     uint64_t line = address / oracle->line_bytes;
     const char *index = oracle->index;
+    if (oracle->masked)
+        return parities(oracle->masks.set, oracle->masks.set_count, line * oracle->line_bytes);
     if (strncmp(index, "bits:[", 6) == 0)
         return bits_set(index + 6, line * oracle->line_bytes);
     if (strcmp(index, "xor") == 0)
@@ -298,6 +318,8 @@ static uint64_t number_in_set(const struct oracle *oracle, uint64_t line)
 static uint64_t row_of(const struct oracle *oracle, uint64_t line)
 {
     uint64_t row = 0;
+    if (oracle->masked)
+        return parities(oracle->masks.row, oracle->masks.row_count, line * oracle->line_bytes);
     for (uint64_t left = number_in_set(oracle, line); left && oracle->rows > 1;
          left /= oracle->rows)
         row ^= left % oracle->rows;

@@ -32,6 +32,7 @@ struct setup {
     uint64_t set_ways[64];
     double weights[200];
     char index[64];
+    struct fth_hash_masks masks;
     uint64_t slots; /* ways of all sets */
 };
 
@@ -63,6 +64,28 @@ static void random_index(struct setup *setup, struct fth_rng *rng)
     setup->config.index = setup->index;
 }
 
+/* Masks of random address bits, up to the highest ones, replace the index function. Some sets or
+ * rows can stay unused. */
+static void random_set_masks(struct setup *setup, struct fth_rng *rng)
+{
+    struct fth_cache_config *config = &setup->config;
+    struct fth_hash_masks *masks = &setup->masks;
+    *masks = (struct fth_hash_masks){.set_count = fth_rng_below(rng, 6)};
+    for (size_t i = 0; i < masks->set_count; i++)
+        masks->set[i] = fth_rng_next(rng) & ~(config->line_bytes - 1);
+    config->sets = (uint64_t)1 << masks->set_count;
+    config->masks = masks;
+    config->index = "masks"; /* not used; for messages */
+}
+
+static void random_row_masks(struct setup *setup, struct fth_rng *rng)
+{
+    struct fth_hash_masks *masks = &setup->masks;
+    const uint64_t rows = setup->config.rows ? setup->config.rows : 128;
+    for (; (uint64_t)1 << masks->row_count < rows; masks->row_count++)
+        masks->row[masks->row_count] = fth_rng_next(rng) & ~(setup->config.line_bytes - 1);
+}
+
 static void random_config(struct setup *setup, struct fth_rng *rng)
 {
     static const char *const policies[] = {"lru",    "fifo",     "lfu",  "plru",
@@ -76,6 +99,8 @@ static void random_config(struct setup *setup, struct fth_rng *rng)
     config->policy = policies[fth_rng_below(rng, FTH_COUNT(policies))];
     config->sets = 1 + fth_rng_below(rng, fth_rng_below(rng, 2) ? 64 : 8);
     random_index(setup, rng);
+    if (fth_rng_below(rng, 4) == 0)
+        random_set_masks(setup, rng);
     /* The caches are so small that 2,000 accesses overflow most of them. */
     uint64_t max_ways = fth_rng_below(rng, 2) ? 200 : 8;
     while (max_ways > 4 && max_ways * config->sets > 1000)
@@ -93,6 +118,8 @@ static void random_config(struct setup *setup, struct fth_rng *rng)
         while (config->rows * config->row_ways < max_ways)
             config->rows *= 2;
     }
+    if (clock && config->masks)
+        random_row_masks(setup, rng);
     setup->slots = config->sets * config->ways;
     if (strcmp(config->policy, "weighted") == 0) {
         for (uint64_t way = 0; way < config->ways; way++)

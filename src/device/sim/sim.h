@@ -76,6 +76,7 @@ struct fth_sim_shape {
     const double *way_weights; /* NULL unless the policy is "weighted" */
     size_t way_weight_count;
     uint64_t rows, row_ways; /* 0 unless the policy is "clock" and the description has them */
+    const struct fth_hash_masks *masks; /* NULL: `index` applies */
     enum fth_sim_scope scope;
     uint32_t per_sm;      /* instances per SM */
     enum fth_write write; /* what the cache itself does on a write; see also sim_path.c, sim_l2.c */

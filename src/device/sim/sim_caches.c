@@ -32,6 +32,7 @@ enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, uint64_t
                                             .way_weight_count = shape->way_weight_count,
                                             .rows = shape->rows,
                                             .row_ways = shape->row_ways,
+                                            .masks = shape->masks,
                                             .write = shape->write,
                                             .seed = seed};
     return fth_cache_create(&config, cache, error);
@@ -50,6 +51,7 @@ static enum fth_status create_smaller(const struct fth_sim_shape *shape, uint64_
         smaller.sets = 1;
         smaller.ways = lines ? lines : 1;
         smaller.index = "mod";
+        smaller.masks = NULL;
     }
     if (smaller.way_weights)
         smaller.way_weight_count = smaller.ways; /* the weights of the remaining ways */

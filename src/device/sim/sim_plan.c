@@ -248,6 +248,10 @@ static bool fill_policy(struct fth_sim_plan *plan, const struct storage_group *g
         return false;
     shape->rows = (uint64_t)group_number(group, "rows", 0);
     shape->row_ways = (uint64_t)group_number(group, "row_ways", 0);
+    if (!fth_hash_masks_copy(&plan->arena, group_attribute(group, "set_masks"),
+                             group_attribute(group, "row_masks"), shape->line_bytes, shape->sets,
+                             shape->rows, &shape->masks))
+        return false;
     if (strcmp(shape->policy, "weighted") != 0)
         return true;
     if (!weights || weights->count != shape->ways || shape->set_ways) {

@@ -30,6 +30,8 @@ enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t s
                                       .ways = shape->ways,
                                       .index = shape->index,
                                       .policy = shape->policy,
+                                      .masks = shape->masks,
+                                      .row_ways = shape->row_ways,
                                       .write = shape->write,
                                       .seed = seed,
                                       .copies = copies,

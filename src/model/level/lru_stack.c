@@ -82,6 +82,7 @@ static enum fth_status init(struct fth_lru_stack *stack, const uint64_t *ways,
                                             .sets = shape->sets,
                                             .ways = shape->ways,
                                             .index = shape->index,
+                                            .masks = shape->masks,
                                             .policy = "lru"};
     const size_t bytes = (size_t)(shape->sets * shape->ways) * sizeof *stack->entries;
     stack->variants = calloc(count, sizeof *stack->variants);

@@ -78,6 +78,18 @@ static void add_words(struct paragraph *paragraph, const char *text)
     }
 }
 
+/* Appends the masks of an attribute, whose parities select `what`. */
+static void mask_words(const struct fth_gpu_view *view, const char *element, const char *attribute,
+                       const char *what, struct fth_buffer *words)
+{
+    const struct fth_attribute *masks = fth_gpu_attribute(view->gpu, element, attribute);
+    for (size_t i = 0; masks && i < masks->count; i++)
+        fth_buffer_format(words, "%s%s0x%llx", i ? " " : what, i ? "" : ": parities under ",
+                          (unsigned long long)masks->numbers[i]);
+    if (masks)
+        fth_buffer_text(words, "; ");
+}
+
 /* Appends sets, ways, index function and policy, as far as they are known. */
 static void structure_words(const struct fth_gpu_view *view, const char *element,
                             struct fth_buffer *words)
@@ -101,8 +113,14 @@ static void structure_words(const struct fth_gpu_view *view, const char *element
     const char *policy = fth_gpu_text(view->gpu, element, "policy");
     if (index)
         fth_buffer_format(words, "index %s; ", index);
+    mask_words(view, element, "set_masks", "set", words);
     if (policy)
         fth_buffer_format(words, "policy %s; ", policy);
+    const double rows = fth_view_number(view, element, "rows"),
+                 row_ways = fth_view_number(view, element, "row_ways");
+    if (!isnan(rows) && !isnan(row_ways))
+        fth_buffer_format(words, "%.0f rows of %.0f tags per set; ", rows, row_ways);
+    mask_words(view, element, "row_masks", "row", words);
 }
 
 /* Appends sizes. docs/gpu-description.md defines the attributes. In spite of its name,

@@ -174,16 +174,34 @@ static void large_sets_hold_all_their_lines(void **state)
     fth_cache_destroy(cache);
 }
 
-/* Returns the percentage of hits of ten passes over `lines` lines, one after the other. */
-static double sweep_hits(const char *policy, uint64_t ways, uint64_t lines)
+/* The masks of the L1 of an H200 (data/gpus/h200.json). */
+static const struct fth_hash_masks h200 = {.set = {31632059648, 58700838784},
+                                           .row = {5994234368, 50656420864, 43324316672,
+                                                   53409142784, 56670774272, 59675699712,
+                                                   67712813568},
+                                           .set_count = 2,
+                                           .row_count = 7};
+
+/* Returns the percentage of hits of ten passes over `lines` lines of 128 bytes, one after the
+ * other, `stride` bytes apart from `base` on. */
+static double walk_hits(const struct fth_cache_config *config, uint64_t base, uint64_t stride,
+                        uint64_t lines)
 {
-    struct fth_cache *cache = create(&(struct fth_cache_config){
-        .line_bytes = 128, .sets = 4, .ways = ways, .index = "xor", .policy = policy});
+    struct fth_cache *cache = create(config);
     uint64_t hits = 0;
     for (uint64_t i = 0; i < 10 * lines; i++)
-        hits += fth_cache_access(cache, i % lines * 128, 4, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
+        hits += fth_cache_access(cache, base + i % lines * stride, 4, FTH_CACHE_READ, NULL) ==
+                FTH_CACHE_HIT;
     fth_cache_destroy(cache);
     return 10.0 * (double)hits / (double)lines;
+}
+
+static double sweep_hits(const char *policy, uint64_t ways, uint64_t lines)
+{
+    return walk_hits(
+        &(struct fth_cache_config){
+            .line_bytes = 128, .sets = 4, .ways = ways, .index = "xor", .policy = policy},
+        0, 128, lines);
 }
 
 /* The hits of the L1 of an H200 with 4 x 482 and 4 x 42 lines, measured load by load by one thread
@@ -212,14 +230,16 @@ static void sweeps_hit_as_often_as_on_an_h200(void **state)
     assert_true(sweep_hits("lru", 482, 2024) == 0 && sweep_hits("fifo", 482, 2024) == 0);
 }
 
-/* The rows that are computed for many lines at a time, with vectors if possible. */
+/* The rows that are computed for many lines at a time. */
 static void rows_of_many_lines_are_those_of_single_lines(void **state)
 {
     (void)state;
     static const struct {
         const char *index;
         uint64_t sets, rows;
-    } rows[] = {{"xor", 4, 128}, {"xor", 4, 64}, {"mod", 4, 128}, {"xor", 2, 128}, {"xor", 1, 16}};
+        const struct fth_hash_masks *masks;
+    } rows[] = {
+        {"xor", 4, 128, NULL}, {"mod", 4, 64, NULL}, {"xor", 1, 16, NULL}, {"xor", 4, 128, &h200}};
     enum { LINES = 19 };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_cache_config config = {.ways = 16,
@@ -229,6 +249,7 @@ static void rows_of_many_lines_are_those_of_single_lines(void **state)
                                                 .policy = "clock",
                                                 .rows = rows[i].rows,
                                                 .row_ways = 4,
+                                                .masks = rows[i].masks,
                                                 .copies = 3};
         struct fth_cache *cache = create(&config);
         uint64_t addresses[LINES], random = 1;
@@ -247,6 +268,106 @@ static void rows_of_many_lines_are_those_of_single_lines(void **state)
     }
 }
 
+/* Returns the set (high 16 bits) and row (low 16 bits) of a line of a cache. */
+static uint32_t place_of(const struct fth_cache *cache, uint64_t line)
+{
+    const uint32_t set = fth_cache_set(cache, line * 128);
+    return set << 16 | (fth_row_of(cache, set, line) - set * cache->clock->rows);
+}
+
+/* An experiment on an H200 finds, for each bit of the line number, the line of a group of 512 that
+ * is in the same row of the same set as the line whose number is this bit alone
+ * (docs/results/h200/l1-replacement.md). */
+static void masks_of_an_h200_select_the_rows_of_the_experiment(void **state)
+{
+    (void)state;
+    static const uint16_t same[] = {113, 27,  374, 329, 57,  481, 477, 238, 404, 141,
+                                    428, 244, 303, 130, 240, 277, 508, 351, 317, 489};
+    /* The rows of the lines 4, 8, … 256 in the order in which the hand visits them. */
+    static const uint32_t order[] = {97, 22, 108, 12, 50, 57, 111};
+    struct fth_cache *cache = create(&(struct fth_cache_config){
+        .line_bytes = 128, .sets = 4, .ways = 482, .policy = "clock", .masks = &h200});
+    for (size_t i = 0; i < FTH_COUNT(same); i++)
+        assert_int_equal(place_of(cache, UINT64_C(512) << i), place_of(cache, same[i]));
+    for (size_t i = 0; i < FTH_COUNT(order); i++)
+        assert_int_equal(place_of(cache, UINT64_C(4) << i) & UINT16_MAX, order[i]);
+    for (uint64_t line = 0; line < 4; line++)
+        assert_int_equal(place_of(cache, line) & UINT16_MAX, 0);
+    fth_cache_destroy(cache);
+}
+
+static void masks_of_an_h200_give_each_line_of_a_group_a_row(void **state)
+{
+    (void)state;
+    struct fth_cache *cache = create(&(struct fth_cache_config){
+        .line_bytes = 128, .sets = 4, .ways = 482, .policy = "clock", .masks = &h200});
+    for (uint64_t group = 0; group < (uint64_t)1 << 40; group = 3 * group + 1) {
+        bool used[4][128] = {{false}};
+        for (uint64_t line = 512 * group; line < 512 * (group + 1); line++) {
+            const uint32_t place = place_of(cache, line);
+            assert_true(place >> 16 < 4 && (place & UINT16_MAX) < 128);
+            assert_false(used[place >> 16][place & UINT16_MAX]);
+            used[place >> 16][place & UINT16_MAX] = true;
+        }
+    }
+    fth_cache_destroy(cache);
+}
+
+/* Lines at a distance of a power of two are distributed over all rows by the masks: all of 1,900
+ * lines fit, as on an H200. Without masks, half of the rows stay empty. */
+static void strides_use_all_rows_of_an_h200(void **state)
+{
+    (void)state;
+    struct fth_cache_config config = {
+        .line_bytes = 128, .sets = 4, .ways = 482, .index = "xor", .policy = "clock"};
+    for (uint64_t stride = 512; stride <= 1 << 20; stride *= 2) {
+        config.masks = NULL;
+        assert_true(walk_hits(&config, 0, stride, 1900) < 1);
+        config.masks = &h200;
+        assert_true(walk_hits(&config, 0, stride, 1900) > 89.9);
+    }
+}
+
+static void invalid_masks_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct fth_hash_masks masks;
+        uint64_t rows;
+        const char *policy, *argument, *cause;
+    } rows[] = {
+        {{.set = {128}, .set_count = 1}, 0, "lru", "masks", "1 masks do not select one of 4 sets"},
+        {{.set_count = 17}, 0, "lru", "masks", "more than 16 masks"},
+        {{.set = {128, 256}, .row_count = 17, .set_count = 2}, 0, "clock", "masks", "more than 16"},
+        {{.set = {64, 256}, .set_count = 2}, 0, "lru", "masks", "mask 64 has bits inside a line"},
+        {{.set = {128, 256}, .row = {96}, .set_count = 2, .row_count = 1},
+         2,
+         "clock",
+         "masks",
+         "mask 96 has bits inside a line"},
+        {{.set = {128, 256}, .row = {512}, .set_count = 2, .row_count = 1},
+         4,
+         "clock",
+         "masks",
+         "1 masks do not select one of 4 rows"},
+        {{.set = {128, 256}, .set_count = 2}, 0, "clock", "rows", "1 rows of 4 tags are less than"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_cache *cache = NULL;
+        struct fth_error error = NO_ERROR;
+        const struct fth_cache_config config = {.line_bytes = 128,
+                                                .sets = 4,
+                                                .ways = 8,
+                                                .policy = rows[i].policy,
+                                                .rows = rows[i].rows,
+                                                .masks = &rows[i].masks};
+        assert_int_equal(fth_cache_create(&config, &cache, &error), FTH_INVALID);
+        assert_null(cache);
+        if (strcmp(error.argument, rows[i].argument) != 0 || !strstr(error.cause, rows[i].cause))
+            fail_msg("row %zu: %s: %s", i, error.argument, error.cause);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +378,10 @@ int main(void)
         cmocka_unit_test(large_sets_hold_all_their_lines),
         cmocka_unit_test(sweeps_hit_as_often_as_on_an_h200),
         cmocka_unit_test(rows_of_many_lines_are_those_of_single_lines),
+        cmocka_unit_test(masks_of_an_h200_select_the_rows_of_the_experiment),
+        cmocka_unit_test(masks_of_an_h200_give_each_line_of_a_group_a_row),
+        cmocka_unit_test(strides_use_all_rows_of_an_h200),
+        cmocka_unit_test(invalid_masks_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,10 @@ static const char *shape_text(const struct fth_sim_shape *shape, char *text, siz
     if (shape->rows || shape->row_ways)
         append(text, size, " %llux%llu", (unsigned long long)shape->rows,
                (unsigned long long)shape->row_ways);
+    for (size_t i = 0; shape->masks && i < shape->masks->set_count; i++)
+        append(text, size, "%s%llu", i ? "," : " set ", (unsigned long long)shape->masks->set[i]);
+    for (size_t i = 0; shape->masks && i < shape->masks->row_count; i++)
+        append(text, size, "%s%llu", i ? "," : " row ", (unsigned long long)shape->masks->row[i]);
     append(text, size, " %s %u", scopes[shape->scope], shape->per_sm);
     return text;
 }
@@ -93,6 +97,16 @@ static const struct {
     {"\"size_bytes\": 16384, \"policy\": \"clock\"", "16384/128/128/128 4x32 mod clock sm 1"},
     {"\"size_bytes\": 16384, \"policy\": \"clock\", \"rows\": 32, \"row_ways\": 2",
      "16384/128/128/128 4x32 mod clock 32x2 sm 1"},
+    /* masks, if the array has the sets that they select */
+    {"\"size_bytes\": 16384, \"sets\": 4, \"set_masks\": [128, 768]",
+     "16384/128/128/128 4x32 mod lru set 128,768 sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 4, \"policy\": \"clock\", \"rows\": 32, "
+     "\"row_ways\": 2, \"set_masks\": [128, 768], \"row_masks\": [256, 1024, 2048, 4096, 8192]",
+     "16384/128/128/128 4x32 mod clock 32x2 set 128,768 row 256,1024,2048,4096,8192 sm 1"},
+    {"\"size_bytes\": 384, \"line_bytes\": 128, \"sets\": 2, \"set_masks\": [128]",
+     "384/128/128/128 1x3 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 4, \"set_masks\": [64, 128]",
+     "16384/128/128/128 4x32 mod lru sm 1"},
     /* lines and sectors: powers of two, at most 64 sectors per line */
     {"\"size_bytes\": 15360, \"line_bytes\": 96", "15360/64/64/64 4x60 mod lru sm 1"},
     {"\"size_bytes\": 16384, \"line_bytes\": 64", "16384/64/64/64 4x64 mod lru sm 1"},

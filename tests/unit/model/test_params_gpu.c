@@ -1,7 +1,7 @@
 /* Parameters of the model from GPU descriptions (model/params_gpu.c): which attribute gives which
  * parameter, and what replaces attributes that a description lacks. */
 #include "check.h"
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +95,8 @@ static const struct {
     {"", "\"l1\": {\"policy\": \"weighted\", \"ways\": 2, \"way_weights\": [1, 3]}", "l1.policy",
      "random", false},
     {"", "\"l1\": {\"policy\": \"clock\"}", "l1.policy", "clock", true},
+    {"", "\"l1\": {\"sets\": 2, \"set_masks\": [128]}", "l1.index", "description", true},
+    {"", "\"l1\": {\"sets\": 2}", "l1.index", "xor", false},
     /* Before compute capability 7.0, writes bypass the L1; without a global L1, everything does. */
     {"\"compute_capability\": \"6.1\"", "\"l1\": {}", "l1.bypass", "won", true},
     {"\"compute_capability\": \"1.3\"", "\"l1\": {}", "l1.bypass", "won", true},
@@ -158,6 +160,84 @@ static void groups_of_joins_are_measured_ones_or_gpcs(void **state)
     }
 }
 
+#define MASKED_L1                                                                                  \
+    "\"l1\": {\"policy\": \"clock\", \"line_bytes\": 128, \"size_bytes\": 8192, \"sets\": 4, "     \
+    "\"rows\": 8, \"row_ways\": 4, \"set_masks\": [128, 768], \"row_masks\": [256, 1024, 2048]}"
+
+/* The masks apply as long as the L1 is that of the description. */
+static void masks_apply_to_the_l1_that_has_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value;
+        const char *index; /* or "set": by masks; "row": rows, too */
+    } cases[] = {
+        {"gpu.sms", "4", "row"},
+        {"l1.index", "mod", "mod"},
+        {"l1.index", "description", "row"},
+        {"l1.sets", "8", "xor"},
+        {"l1.policy", "lru", "set"},
+        {"l1.banks", "2", "xor"},
+        {"l1.line_bytes", "256", "xor"},
+        {"l1.size_bytes", "16384", "row"},
+        {"l1.size_bytes", "16896", "xor"}, /* more than 8 x 4 ways */
+    };
+    static const struct fth_trace_launch launch = {
+        .kernel = "k", .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_model_params *params = describe("", MASKED_L1);
+        struct fth_setting setting;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_model_set(params, cases[i].name, cases[i].value, NULL), FTH_OK);
+        if (fth_model_setting(params, &launch, &setting, &error) != FTH_OK)
+            fail_msg("case %zu: %s", i, error.cause);
+        const struct fth_shape *l1 = &setting.l1;
+        const char *index = !l1->masks ? l1->index : l1->row_ways ? "row" : "set";
+        if (strcmp(index, cases[i].index) != 0)
+            fail_msg("%s=%s: %s", cases[i].name, cases[i].value, index);
+        assert_true(!l1->masks || (l1->masks->set[1] == 768 && l1->masks->row[2] == 2048));
+        fth_model_params_destroy(params);
+    }
+}
+
+static void masks_that_the_description_lacks_are_refused(void **state)
+{
+    (void)state;
+    static const struct fth_trace_launch launch = {
+        .kernel = "k", .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    struct fth_model_params *params = describe("", "\"l1\": {\"sets\": 4}");
+    struct fth_setting setting;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_model_set(params, "l2.index", "description", NULL), FTH_INVALID);
+    assert_int_equal(fth_model_set(params, "l1.index", "description", NULL), FTH_OK);
+    assert_int_equal(fth_model_setting(params, &launch, &setting, &error), FTH_INVALID);
+    assert_string_equal(error.argument, "l1.index");
+    assert_string_equal(error.cause, "the description of the GPU has no set_masks");
+    fth_model_params_destroy(params);
+}
+
+/* Models whose L1s have different masks do not share their L1s. */
+static void masks_are_part_of_the_sharing_keys(void **state)
+{
+    (void)state;
+    static const char *const elements[] = {
+        "\"l1\": {\"sets\": 2, \"size_bytes\": 1024, \"set_masks\": [128]}",
+        "\"l1\": {\"sets\": 2, \"size_bytes\": 1024, \"set_masks\": [256]}",
+        "\"l1\": {\"sets\": 2, \"size_bytes\": 1024}"};
+    static const struct fth_trace_launch launch = {
+        .kernel = "k", .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    struct fth_sharing_keys keys[FTH_COUNT(elements)];
+    for (size_t i = 0; i < FTH_COUNT(elements); i++) {
+        struct fth_model_params *params = describe("", elements[i]);
+        struct fth_setting setting;
+        assert_int_equal(fth_model_setting(params, &launch, &setting, NULL), FTH_OK);
+        fth_sharing_keys_compute(params, &setting, &keys[i]);
+        fth_model_params_destroy(params);
+    }
+    assert_true(keys[0].stream == keys[1].stream && keys[0].stream == keys[2].stream);
+    assert_true(keys[0].l1 != keys[1].l1 && keys[0].l1 != keys[2].l1 && keys[1].l1 != keys[2].l1);
+}
+
 /* The L1 has what a carve-out leaves, unless the description lists its sizes. */
 static void carve_outs_determine_the_l1(void **state)
 {
@@ -215,6 +295,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptions_give_parameters),
         cmocka_unit_test(groups_of_joins_are_measured_ones_or_gpcs),
+        cmocka_unit_test(masks_apply_to_the_l1_that_has_them),
+        cmocka_unit_test(masks_that_the_description_lacks_are_refused),
+        cmocka_unit_test(masks_are_part_of_the_sharing_keys),
         cmocka_unit_test(carve_outs_determine_the_l1),
     };
     return cmocka_run_group_tests_name("params-gpu", tests, NULL, NULL);
