@@ -471,6 +471,17 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         NULL,
                         {"125"},
                         NULL},
+    [FTH_KEY_QUEUE_ACCESSES -
+        FTH_KEY_SMS] = {"time.queue_accesses",
+                        "",
+                        "maximum number of accesses of a scheduler that wait for the L1; 0: no "
+                        "limit",
+                        FTH_PARAMETER_COUNT,
+                        0,
+                        1024,
+                        NULL,
+                        {"32"},
+                        NULL},
     [FTH_KEY_JOIN_READS -
         FTH_KEY_SMS] = {"time.join_reads",
                         "",

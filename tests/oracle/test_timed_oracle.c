@@ -90,6 +90,7 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->port_cycles = (double)PICK(rng, 0, 2, 7, 60) / 2;
     gpu->join_cycles = (double)PICK(rng, 0, 3, 20, 125);
     gpu->join_reads = PICK(rng, 1, 2, 4, 100);
+    gpu->queue_accesses = PICK(rng, 0, 1, 2, 32);
     gpu->merge_cycles = (double)PICK(rng, 0, 34, 500);
     gpu->store_merge_cycles = (double)PICK(rng, 0, 30, 400);
     gpu->atomic_cycles[0] = (double)PICK(rng, 0, 13, 500) / 10;
@@ -172,6 +173,7 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.port_cycles", gpu->port_cycles},
                 {"time.join_cycles", gpu->join_cycles},
                 {"time.join_reads", (double)gpu->join_reads},
+                {"time.queue_accesses", (double)gpu->queue_accesses},
                 {"time.merge_cycles", gpu->merge_cycles},
                 {"time.store_merge_cycles", gpu->store_merge_cycles},
                 {"time.atomic_cycles", gpu->atomic_cycles[0]},

@@ -1,17 +1,12 @@
 /* See timed_memory.h. The sections L1 and "From the SM to memory" of docs/model/time.md. */
 #include "timed_memory.h"
 #include "timed_lines.h"
+#include "timed_requests.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CYCLE = 4096,
-    MAX_LINE = 256,
-    MERGE_ENTRIES = 64,
-    JOIN_ENTRIES = 8192,
-    ATOMIC_ENTRIES = 4096
-};
+enum { CYCLE = 4096, MERGE_ENTRIES = 64, JOIN_ENTRIES = 8192, ATOMIC_ENTRIES = 4096 };
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
 struct merge_entry {
@@ -44,14 +39,6 @@ struct timed_memory {
     } atomics[ATOMIC_ENTRIES];
     struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
     uint64_t launches;                        /* so far */
-};
-
-/* The part of an access in one line. */
-struct request {
-    const struct timed_issue *issue;
-    uint64_t line;
-    unsigned char bytes[MAX_LINE]; /* flags: the byte is accessed */
-    uint64_t sectors;
 };
 
 uint64_t timed_ticks(double cycles)
@@ -177,7 +164,7 @@ static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uin
 
 /* Writes the bytes of a request. Returns the reuse distance of their line. */
 static uint32_t write_bytes(struct timed_memory *memory, struct timed_lines *cache,
-                            const struct request *request)
+                            const struct timed_request *request)
 {
     uint64_t set = 0;
     uint32_t distance = UINT32_MAX;
@@ -303,7 +290,7 @@ static uint64_t to_l2(const struct timed_gpu *gpu)
 }
 
 /* Returns the fills that contain `sectors`. */
-static uint64_t find_fills(const struct timed_gpu *gpu, const struct request *request,
+static uint64_t find_fills(const struct timed_gpu *gpu, const struct timed_request *request,
                            uint64_t sectors)
 {
     const uint64_t hinted = request->issue->instruction->l2_fill_bytes;
@@ -340,7 +327,7 @@ static uint64_t read_home(struct timed_memory *memory, uint64_t line, uint64_t s
 }
 
 static struct found read_side(struct timed_memory *memory, uint64_t side,
-                              const struct request *request, uint64_t sectors, uint64_t now)
+                              const struct timed_request *request, uint64_t sectors, uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     struct timed_lines *cache = &memory->sides[side];
@@ -381,8 +368,8 @@ static void count(struct timed_oracle_counts *counts, enum fth_trace_access_kind
     profile[ways] += count_bits(sectors) - count_bits(hits);
 }
 
-static void count_l2(struct timed_memory *memory, const struct request *request, uint64_t sectors,
-                     const struct found *found)
+static void count_l2(struct timed_memory *memory, const struct timed_request *request,
+                     uint64_t sectors, const struct found *found)
 {
     const struct timed_cache_config *config = &memory->gpu->l2;
     count(&memory->result->l2, request->issue->instruction->kind, sectors,
@@ -391,7 +378,8 @@ static void count_l2(struct timed_memory *memory, const struct request *request,
 }
 
 /* Sends a request through the port of its SM. Returns when it arrives at the join unit. */
-static uint64_t pass_port(struct timed_memory *memory, const struct request *request, uint64_t now)
+static uint64_t pass_port(struct timed_memory *memory, const struct timed_request *request,
+                          uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     return occupy(&memory->l1s[request->issue->sm].port_free_at, now,
@@ -411,7 +399,7 @@ static uint64_t enter_side(struct timed_memory *memory, uint64_t side, uint64_t 
 
 /* Reads sectors. Returns when they arrive at the SM. *fetched: those that the L2 has fetched for
  * this request. */
-static uint64_t read_l2(struct timed_memory *memory, const struct request *request,
+static uint64_t read_l2(struct timed_memory *memory, const struct timed_request *request,
                         uint64_t sectors, uint64_t now, uint64_t *fetched)
 {
     const struct timed_gpu *gpu = memory->gpu;
@@ -441,7 +429,7 @@ static uint64_t read_l2(struct timed_memory *memory, const struct request *reque
 }
 
 /* Writes bytes in the home side and makes their sectors absent in all others but `near`. */
-static uint32_t write_home(struct timed_memory *memory, const struct request *request,
+static uint32_t write_home(struct timed_memory *memory, const struct timed_request *request,
                            uint64_t near)
 {
     const struct timed_gpu *gpu = memory->gpu;
@@ -456,7 +444,7 @@ static uint32_t write_home(struct timed_memory *memory, const struct request *re
 
 /* Makes the sectors that a write covers completely present in a side. */
 static void keep_copy(struct timed_memory *memory, struct timed_lines *cache,
-                      const struct request *request)
+                      const struct timed_request *request)
 {
     const uint64_t sector = memory->gpu->sector_bytes;
     for (uint64_t at = 0; at < memory->gpu->line_bytes; at += sector) {
@@ -474,8 +462,8 @@ static void keep_copy(struct timed_memory *memory, struct timed_lines *cache,
     }
 }
 
-static void write_l2(struct timed_memory *memory, const struct request *request, uint64_t counted,
-                     uint64_t now)
+static void write_l2(struct timed_memory *memory, const struct timed_request *request,
+                     uint64_t counted, uint64_t now)
 {
     enter_side(memory, home_of(memory->gpu, request->line), request->sectors,
                pass_port(memory, request, now));
@@ -487,7 +475,8 @@ static void write_l2(struct timed_memory *memory, const struct request *request,
         count_l2(memory, request, counted, &found);
 }
 
-static uint64_t atomic_l2(struct timed_memory *memory, const struct request *request, uint64_t now)
+static uint64_t atomic_l2(struct timed_memory *memory, const struct timed_request *request,
+                          uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t home = home_of(gpu, request->line);
@@ -510,8 +499,8 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct request *req
 
 /* ---- L1 ---- */
 
-static void count_l1(struct timed_memory *memory, const struct request *request, uint64_t present,
-                     uint64_t flying, uint32_t distance)
+static void count_l1(struct timed_memory *memory, const struct timed_request *request,
+                     uint64_t present, uint64_t flying, uint32_t distance)
 {
     const struct timed_cache_config *config = &memory->gpu->l1;
     count(&memory->result->l1, request->issue->instruction->kind, request->sectors,
@@ -526,7 +515,7 @@ static uint64_t merge_time(const struct timed_gpu *gpu, uint64_t line, uint64_t 
     return random < 16384 ? 0 : (random - 16384) * timed_ticks(gpu->merge_cycles) / 49152;
 }
 
-static uint64_t send_misses(struct timed_memory *memory, const struct request *request,
+static uint64_t send_misses(struct timed_memory *memory, const struct timed_request *request,
                             uint64_t sectors, uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
@@ -538,7 +527,8 @@ static uint64_t send_misses(struct timed_memory *memory, const struct request *r
     return read_l2(memory, request, sectors, now, &entry->sectors);
 }
 
-static uint64_t read_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
+static uint64_t read_l1(struct timed_memory *memory, const struct timed_request *request,
+                        uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
@@ -560,7 +550,7 @@ static uint64_t read_l1(struct timed_memory *memory, const struct request *reque
 }
 
 /* Returns the sectors of a store that do not merge with an earlier one. */
-static uint64_t merge_store(struct timed_memory *memory, const struct request *request,
+static uint64_t merge_store(struct timed_memory *memory, const struct timed_request *request,
                             uint64_t now)
 {
     struct merge_entry *entry = &memory->l1s[request->issue->sm].store;
@@ -578,7 +568,7 @@ static uint64_t merge_store(struct timed_memory *memory, const struct request *r
     return counted;
 }
 
-static void write_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
+static void write_l1(struct timed_memory *memory, const struct timed_request *request, uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
@@ -594,7 +584,8 @@ static void write_l1(struct timed_memory *memory, const struct request *request,
 }
 
 /* A request that bypasses the L1. */
-static uint64_t bypass_l1(struct timed_memory *memory, const struct request *request, uint64_t now)
+static uint64_t bypass_l1(struct timed_memory *memory, const struct timed_request *request,
+                          uint64_t now)
 {
     const struct timed_instruction *instruction = request->issue->instruction;
     uint64_t fetched = 0;
@@ -609,7 +600,8 @@ static uint64_t bypass_l1(struct timed_memory *memory, const struct request *req
     return now;
 }
 
-static uint64_t perform(struct timed_memory *memory, const struct request *request, uint64_t now)
+static uint64_t perform(struct timed_memory *memory, const struct timed_request *request,
+                        uint64_t now)
 {
     const struct timed_instruction *instruction = request->issue->instruction;
     if (instruction->kind == FTH_TRACE_ATOMIC || instruction->l1 == ORACLE_BYPASS ||
@@ -621,71 +613,18 @@ static uint64_t perform(struct timed_memory *memory, const struct request *reque
     return now;
 }
 
-/* Returns the turn of a byte of a lane. Lanes of an atomic with the same address take turns, unless
- * all lanes have this address. So do the words of an access to local memory. */
-static uint32_t turn_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
-{
-    const uint64_t *addresses = issue->access->addresses;
-    uint32_t before = 0, others = 0;
-    if (issue->instruction->local)
-        return byte / ORACLE_WORD;
-    if (issue->instruction->kind != FTH_TRACE_ATOMIC)
-        return 0;
-    for (uint32_t t = 0; t < issue->access->threads; t++) {
-        before += t < lane && addresses[t] == addresses[lane];
-        others += addresses[t] != addresses[lane];
-    }
-    return others ? before : 0;
-}
-
-/* Returns the address of a byte of a lane. */
-static uint64_t address_of(const struct timed_issue *issue, uint32_t lane, uint32_t byte)
-{
-    const uint64_t address = issue->base + issue->access->addresses[lane];
-    return issue->instruction->local
-               ? address + (uint64_t)(byte / ORACLE_WORD) * ORACLE_WORD_DISTANCE +
-                     byte % ORACLE_WORD
-               : address + byte;
-}
-
-/* Finds the first line of a turn of an access from the address `from` on, and the bytes that it
- * accesses there. */
-static bool next_request(const struct timed_gpu *gpu, const struct timed_issue *issue,
-                         uint32_t turn, uint64_t from, struct request *request)
-{
-    *request = (struct request){.issue = issue, .line = UINT64_MAX};
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t t = 0; t < issue->access->threads; t++)
-            for (uint32_t b = 0; b < issue->instruction->bytes; b++) {
-                const uint64_t address = address_of(issue, t, b);
-                const uint64_t line = address / gpu->line_bytes * gpu->line_bytes;
-                if (turn_of(issue, t, b) != turn)
-                    continue;
-                if (pass == 0 && line >= from && line < request->line)
-                    request->line = line;
-                if (pass == 1 && line == request->line) {
-                    request->bytes[address - line] = 1;
-                    request->sectors |= UINT64_C(1) << ((address - line) / gpu->sector_bytes);
-                }
-            }
-    return request->line != UINT64_MAX;
-}
-
 void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
-                         uint64_t *accepted, uint64_t *done)
+                         uint64_t *begun, uint64_t *done)
 {
     struct l1 *l1 = &memory->l1s[issue->sm];
-    struct request request;
+    struct timed_request request = {.line = UINT64_MAX};
+    uint64_t count;
+    const uint64_t busy = timed_l1_cycles(memory->gpu, issue, &count) * CYCLE;
     if (issue->shared)
         occupy(&l1->free_at, now, issue->shared * CYCLE);
-    uint64_t at = later(now, l1->free_at);
-    *accepted = *done = at;
-    for (uint32_t turn = 0; turn < 32; turn++) {
-        uint64_t from = 0;
-        for (; next_request(memory->gpu, issue, turn, from, &request); at += CYCLE) {
-            *done = later(*done, perform(memory, &request, at));
-            from = request.line + memory->gpu->line_bytes;
-        }
+    *begun = *done = occupy(&l1->free_at, now, busy);
+    for (uint64_t i = 0; i < count; i++) {
+        timed_next_request(memory->gpu, issue, &request);
+        *done = later(*done, perform(memory, &request, *begun + i * busy / count));
     }
-    l1->free_at = at;
 }

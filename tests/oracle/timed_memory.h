@@ -21,8 +21,9 @@ struct timed_memory *timed_memory_create(const struct timed_gpu *gpu);
 void timed_memory_destroy(struct timed_memory *memory);
 /* Begins a launch, whose counts go to `result`. */
 void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result *result);
-/* Performs an access at `now`. Sets when the L1 accepts it, and when its data has arrived. */
+/* Performs an access at `now`. Sets when the L1 begins with it, and when its data has
+ * arrived. */
 void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
-                         uint64_t *accepted, uint64_t *done);
+                         uint64_t *begun, uint64_t *done);
 
 #endif

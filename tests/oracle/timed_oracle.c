@@ -21,6 +21,8 @@ struct event {
     size_t index; /* of the warp among all warps of all slots, or of the slot */
 };
 
+enum { MAX_QUEUE = 32 }; /* the longest queue of the tests */
+
 struct load {
     uint64_t needed, ready;
 };
@@ -28,7 +30,9 @@ struct load {
 struct warp {
     int64_t last_number;           /* access number of its last access; -1: none */
     uint32_t last;                 /* its instruction; UINT32_MAX: none */
-    uint64_t issued, ready;        /* instructions; when the last access was accepted */
+    uint64_t issued, ready;        /* instructions; when it has issued the last access */
+    uint64_t age;                  /* warps that started before it */
+    bool waits;                    /* for room in the queue of its scheduler */
     uint64_t gap, shared, latency; /* of its next access */
     const struct timed_oracle_access *next;
     struct load loads[REMEMBERED_LOADS];
@@ -52,6 +56,11 @@ struct run {
     struct slot *slots;
     size_t slot_count;
     uint64_t scheduler_free[TIMED_MAX_SMS][8];
+    struct queue {
+        uint64_t begun[MAX_QUEUE]; /* times at which the L1 began with the last accesses */
+        size_t count;
+    } queues[TIMED_MAX_SMS][8];
+    uint64_t started;   /* warps */
     size_t *free_slots; /* in the order in which they became free */
     size_t free_count;
     bool dispatching;
@@ -255,9 +264,43 @@ static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t n
         run->warps[slot * per_block + i] =
             (struct warp){.last_number = -1,
                           .last = UINT32_MAX,
+                          .age = run->started++,
                           .ready = now + i * timed_ticks(run->gpu->warp_cycles)};
     for (size_t i = 0; i < per_block; i++)
         plan(run, slot * per_block + i);
+}
+
+/* ---- the queue of a scheduler ---- */
+
+static struct queue *queue_of(struct run *run, size_t index)
+{
+    const uint64_t warps = run->launch->warps;
+    return &run->queues[run->slots[index / warps].sm][index % warps % run->gpu->schedulers];
+}
+
+static void remember(struct queue *queue, uint64_t begun)
+{
+    if (queue->count == MAX_QUEUE)
+        memmove(queue->begun, queue->begun + 1, --queue->count * sizeof *queue->begun);
+    queue->begun[queue->count++] = begun;
+}
+
+/* Returns when fewer than the maximum number of accesses of the queue have not begun. */
+static uint64_t find_room(const struct run *run, const struct queue *queue)
+{
+    const uint64_t places = run->gpu->queue_accesses;
+    return places && queue->count >= places ? queue->begun[queue->count - places] : 0;
+}
+
+/* Finds the oldest warp that waits for room in a queue, or returns SIZE_MAX. */
+static size_t find_waiting(struct run *run, const struct queue *queue)
+{
+    size_t oldest = SIZE_MAX;
+    for (size_t i = 0; i < run->slot_count * run->launch->warps; i++)
+        if (run->warps[i].waits && queue_of(run, i) == queue &&
+            (oldest == SIZE_MAX || run->warps[i].age < run->warps[oldest].age))
+            oldest = i;
+    return oldest;
 }
 
 static void issue_access(struct run *run, size_t index, uint64_t now)
@@ -271,8 +314,10 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
         .shared = warp->shared,
         .access = warp->next,
         .instruction = instruction};
-    uint64_t done;
-    timed_memory_access(run->memory, &issue, now, &warp->ready, &done);
+    uint64_t begun, done;
+    timed_memory_access(run->memory, &issue, now, &begun, &done);
+    warp->ready = warp->shared ? begun : now;
+    remember(queue_of(run, index), begun);
     run->end = later(run->end, done);
     const uint32_t wait = run->launch->pace_count ? instruction->wait : 0;
     if (instruction->kind != FTH_TRACE_WRITE && wait != UINT32_MAX) {
@@ -287,6 +332,29 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
     warp->last_number = (int64_t)warp->next->number;
     warp->last = warp->next->instruction;
     plan(run, index);
+}
+
+/* A warp wants to issue an access, or waits for room, which there is now. */
+static void try_access(struct run *run, size_t index, uint64_t now)
+{
+    struct queue *queue = queue_of(run, index);
+    const size_t oldest = find_waiting(run, queue);
+    const uint64_t room = find_room(run, queue);
+    if (run->warps[index].waits) {
+        run->warps[oldest].waits = false;
+        issue_access(run, oldest, now);
+        const size_t next = find_waiting(run, queue);
+        if (next != SIZE_MAX)
+            add_event(run, find_room(run, queue), WARP_ISSUES, next);
+        return;
+    }
+    if (oldest == SIZE_MAX && room <= now) {
+        issue_access(run, index, now);
+        return;
+    }
+    run->warps[index].waits = true;
+    if (oldest == SIZE_MAX)
+        add_event(run, room, WARP_ISSUES, index);
 }
 
 /* ---- dispatch ---- */
@@ -359,7 +427,7 @@ static void run_events(struct run *run)
     struct event event;
     while (take_event(run, &event))
         switch (event.kind) {
-        case WARP_ISSUES: issue_access(run, event.index, event.time); break;
+        case WARP_ISSUES: try_access(run, event.index, event.time); break;
         case SLOT_IS_FREE: free_slot(run, event.index, event.time); break;
         case DISPATCHER: dispatch(run, event.time); break;
         }

@@ -8,6 +8,11 @@
 #include <string.h>
 
 enum {
+    /* The L1 of an H200; see count_read_cycles(). */
+    TAGS_PER_CYCLE = 4,
+    BANKS = 32,
+    BANK_BYTES = 4,
+    WIDE_BYTES = 16,
     PATTERNS = 1 << 11, /* size of the table. Chosen: some dozens of patterns per instruction */
     MIN_BYTES = 4       /* of most accesses of a lane; positions in a line are multiples of it */
 };
@@ -85,6 +90,33 @@ static void copy_lines(const struct fth_patterns *patterns, struct pattern *patt
     pattern->bytes = (size_t)((char *)(runs + run_count) - (char *)access);
 }
 
+/* Returns the cycles that the L1 is busy with a read. It looks up TAGS_PER_CYCLE lines per cycle.
+ * Its data is in banks of one word each, as that of shared memory: a word of all lines is in the
+ * same bank, which delivers one of them per cycle. Measured on an H200
+ * (docs/results/h200/structure.md): reads of less than WIDE_BYTES bytes per lane take one cycle
+ * more if a bank delivers several words. */
+static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint32_t lane_bytes)
+{
+    uint32_t words[BANKS] = {0}, most = 0;
+    for (size_t i = 0; i < requests->count; i++) {
+        const struct fth_line_request *request = &requests->items[i];
+        const struct fth_cache_run *runs = requests->runs + request->run;
+        uint64_t next = 0; /* the word after the last run; two runs can be in the same word */
+        for (uint32_t k = 0; k < request->run_count; k++) {
+            const uint64_t end = request->line + runs[k].from + runs[k].bytes;
+            uint64_t word = (request->line + runs[k].from) / BANK_BYTES;
+            for (word = word > next ? word : next; word * BANK_BYTES < end; word++)
+                words[word % BANKS]++;
+            next = word;
+        }
+    }
+    for (size_t i = 0; i < BANKS; i++)
+        most = words[i] > most ? words[i] : most;
+    most += most > 1 && lane_bytes < WIDE_BYTES;
+    const uint32_t tags = (uint32_t)((requests->count + TAGS_PER_CYCLE - 1) / TAGS_PER_CYCLE);
+    return tags > most ? tags : most;
+}
+
 /* Coalesces an access. Returns false without memory. */
 static bool compute(struct fth_patterns *patterns, const struct fth_compact_access *from,
                     const struct fth_trace_instruction *instruction, struct pattern *pattern)
@@ -107,6 +139,9 @@ static bool compute(struct fth_patterns *patterns, const struct fth_compact_acce
     *pattern->access = (struct fth_timed_access){.instruction = from->instruction,
                                                  .kind = (uint8_t)instruction->kind};
     copy_lines(patterns, pattern);
+    pattern->access->cycles = (uint16_t)(instruction->kind == FTH_TRACE_READ
+                                             ? count_read_cycles(requests, instruction->bytes)
+                                             : requests->count);
     pattern->known = pattern->highest < MAX_ADDRESS && from->first < MAX_ADDRESS;
     pattern->instruction = from->instruction;
     pattern->threads = from->threads;

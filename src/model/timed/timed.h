@@ -30,28 +30,29 @@ enum { FTH_CYCLE_SHIFT = 12, FTH_TICKS_PER_CYCLE = 1 << FTH_CYCLE_SHIFT };
 /* Costs, in ticks unless the comment says otherwise. */
 struct fth_timing {
     double clock_hz;
-    uint64_t issue;         /* between two instructions of a warp */
-    uint64_t l1_hit;        /* latency of a hit in the L1 */
-    uint64_t l1_line;       /* time that the L1 is busy with a line */
-    uint64_t port;          /* time that the port of an SM to the L2 is busy with a request */
-    uint64_t to_join;       /* from the SM to the unit that joins reads, and back */
-    uint64_t to_l2;         /* from there to the near side of the L2, and back */
-    uint64_t l2_deviation;  /* maximum deviation of `to_l2` by line and SM; 0: none */
-    unsigned order;         /* fth_model_params.order, which decides the deviations */
-    uint64_t to_far;        /* from the near side to the far side, and back */
-    uint64_t to_memory;     /* from a side to memory and back, together */
-    uint64_t l2_sector;     /* time that a sector occupies one side of the L2 */
-    uint64_t mem_sector;    /* time that a sector occupies memory */
-    uint64_t atomic[2];     /* between two atomics on one sector: integers, floating point */
-    uint64_t read_merge;    /* maximum time in which misses in a line merge */
-    uint64_t store_merge;   /* time in which stores to a line merge */
-    uint32_t join_reads;    /* maximum number of reads that become one request */
-    uint64_t block_gap;     /* between the starts of two blocks of the first wave on one SM */
-    uint64_t start_spread;  /* time within which all SMs start their first blocks */
-    uint64_t warp_gap;      /* between the starts of two warps of a block */
-    uint64_t refill;        /* from the end of a block to the start of the next one in its place */
-    uint64_t refill_period; /* a GPC accepts new blocks once per period */
-    uint64_t launch;        /* time of a launch without blocks */
+    uint64_t issue;          /* between two instructions of a warp */
+    uint64_t l1_hit;         /* latency of a hit in the L1 */
+    uint64_t l1_cycle;       /* cycle of the L1 */
+    uint64_t port;           /* time that the port of an SM to the L2 is busy with a request */
+    uint64_t to_join;        /* from the SM to the unit that joins reads, and back */
+    uint64_t to_l2;          /* from there to the near side of the L2, and back */
+    uint64_t l2_deviation;   /* maximum deviation of `to_l2` by line and SM; 0: none */
+    unsigned order;          /* fth_model_params.order, which decides the deviations */
+    uint64_t to_far;         /* from the near side to the far side, and back */
+    uint64_t to_memory;      /* from a side to memory and back, together */
+    uint64_t l2_sector;      /* time that a sector occupies one side of the L2 */
+    uint64_t mem_sector;     /* time that a sector occupies memory */
+    uint64_t atomic[2];      /* between two atomics on one sector: integers, floating point */
+    uint64_t read_merge;     /* maximum time in which misses in a line merge */
+    uint64_t store_merge;    /* time in which stores to a line merge */
+    uint32_t queue_accesses; /* maximum number of accesses of a scheduler that wait for the L1 */
+    uint32_t join_reads;     /* maximum number of reads that become one request */
+    uint64_t block_gap;      /* between the starts of two blocks of the first wave on one SM */
+    uint64_t start_spread;   /* time within which all SMs start their first blocks */
+    uint64_t warp_gap;       /* between the starts of two warps of a block */
+    uint64_t refill;         /* from the end of a block to the start of the next one in its place */
+    uint64_t refill_period;  /* a GPC accepts new blocks once per period */
+    uint64_t launch;         /* time of a launch without blocks */
 };
 
 /* Whether launches with these parameters can be simulated with time. Otherwise *reason, which may
@@ -90,6 +91,7 @@ struct fth_timed_access {
     uint16_t shared;  /* requests to shared memory among them */
     uint16_t line_count;
     uint16_t rows_at;              /* where fth_access_rows() is, in bytes; 0: nowhere */
+    uint16_t cycles;               /* that the L1 is busy with the access */
     bool barrier;                  /* the warp waits at a barrier before the access */
     uint8_t kind;                  /* enum fth_trace_access_kind */
     struct fth_timed_line lines[]; /* [line_count] */
@@ -361,11 +363,11 @@ bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s);
 /* Computes the rows of lines. */
 void fth_timed_l1s_find_rows(const struct fth_timed_l1s *l1s, const struct fth_timed_line *lines,
                              size_t count, uint16_t *rows);
-/* Performs all requests of an access that an SM issues at `now`. Sets when the L1 accepts it, and
- * when its data arrives. False: out of memory. */
+/* Performs all requests of an access that an SM issues at `now`. Sets when the L1 begins with it,
+ * and when its data arrives. False: out of memory. */
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, uint64_t *accepted, uint64_t *done);
+                          uint64_t now, uint64_t *begun, uint64_t *done);
 /* Prefetch the state that an access of an SM will need into the host's caches, in three steps: the
  * rows of its L1, the sets of the L2, and the slots of the L2. The second step returns which of the
  * first lines of the access will probably go to the L2, one bit per line. The third step needs

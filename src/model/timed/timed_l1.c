@@ -1,6 +1,6 @@
-/* The L1s of all SMs, with times. An L1 processes one line per cycle. A sector that is under way
- * counts as a hit, but its data arrives no earlier. Two kinds of requests merge on the way to the
- * L2:
+/* The L1s of all SMs, with times. An L1 processes one access after the other. A sector that is
+ * under way counts as a hit, but its data arrives no earlier. Two kinds of requests merge on the
+ * way to the L2:
  *
  *   reads   Misses in one line become one request of the L2 if they follow each
  *           other closely. If the L2 fetches two sectors for the first of them, the second one
@@ -188,7 +188,7 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t r
                               uint64_t now)
 {
     struct l1 *l1 = &l1s->l1s[sm];
-    l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_line;
+    l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_cycle;
 }
 
 bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s)
@@ -532,7 +532,7 @@ static void add_tally(struct fth_timed_l1s *l1s, const struct fth_timed_access *
 FTH_CLONES
 static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                         uint64_t now, uint64_t *accepted, uint64_t *done)
+                         uint64_t now, uint64_t *begun, uint64_t *done)
 {
     struct l1 *l1 = &l1s->l1s[sm];
     if (!l1->used && !prepare(l1s, sm))
@@ -540,11 +540,17 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     const struct fth_cache_run *runs = fth_streams_runs(access);
     const bool can_hit =
         kind == FTH_TRACE_READ && l1s->shape.bypass != FTH_BYPASS_ALL && !l1s->curves;
-    uint64_t at = now > l1->free_at ? now : l1->free_at, last = at;
+    const uint64_t begin = now > l1->free_at ? now : l1->free_at;
+    const uint64_t busy = access->cycles * l1s->timing.l1_cycle;
+    uint64_t last = begin;
     struct ahead ahead = {0};
     struct tally tally = {0, 0};
-    *accepted = at;
-    for (uint32_t i = 0; i < access->line_count; i++, at += l1s->timing.l1_line) {
+    *begun = begin;
+    /* Line i is processed at begin + i * busy / count, without a division for each line. */
+    const uint32_t count = access->line_count;
+    const uint64_t step = count ? busy / count : 0, rest = count ? busy % count : 0;
+    uint64_t at = begin, carry = 0;
+    for (uint32_t i = 0; i < count; i++) {
         if (access->line_count > PREPARED_LINES)
             prepare_further(l1s, sm, access, i, &ahead);
         const struct fth_cache_location location = locate_again(l1, access, i, &ahead);
@@ -557,16 +563,19 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
             ready = run_request(l1s, &request, kind, location, at);
         }
         last = ready > last ? ready : last;
+        carry += rest;
+        at += step + (carry >= count);
+        carry -= carry >= count ? count : 0;
     }
     add_tally(l1s, access, &tally);
     *done = last;
-    l1->free_at = at;
+    l1->free_at = begin + busy;
     return true;
 }
 
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, uint64_t *accepted, uint64_t *done)
+                          uint64_t now, uint64_t *begun, uint64_t *done)
 {
-    return access_lines(l1s, sm, access, kind, now, accepted, done);
+    return access_lines(l1s, sm, access, kind, now, begun, done);
 }

@@ -38,6 +38,9 @@ struct warp {
     uint32_t scheduler; /* index into scheduler_free_at */
     uint8_t load_count;
     bool at_barrier;
+    bool waits;    /* for room in the queue of its scheduler */
+    uint32_t next; /* then: the next younger warp that waits, or NO_WARP */
+    uint64_t age;  /* warps that were started before it */
     struct load loads[MAX_LOADS];
 };
 
@@ -51,6 +54,18 @@ struct soon {
     uint32_t event;
     uint32_t lines; /* of its access that go to the L2, one bit per line */
 };
+
+/* The accesses of a scheduler that wait for the L1. They are processed in the order in which they
+ * were added. If there is no room, warps wait with their accesses, and the oldest warp gets the
+ * next free place. One event of one of these warps is in the event queue, for the time at which a
+ * place becomes free. */
+struct queue {
+    uint64_t *begun; /* [queue_accesses] ring: when the L1 began with the last accesses */
+    uint32_t last;   /* index of the access that was added before all others */
+    uint32_t first_waiting;
+};
+
+enum { NO_WARP = UINT32_MAX };
 
 struct block {
     uint64_t index; /* in the grid */
@@ -74,6 +89,9 @@ struct fth_warps {
     uint32_t warp_count;         /* of all slots */
     uint32_t schedulers;         /* per SM */
     uint64_t *scheduler_free_at; /* [sms][schedulers] */
+    struct queue *queues;        /* [sms][schedulers] */
+    uint64_t *begun;             /* [sms][schedulers][queue_accesses] of `queues` */
+    uint64_t started;            /* warps so far */
     struct block *blocks;        /* [slots] */
     struct warp *warps;          /* [slots][warps_per_block] */
     struct fth_arena memory;     /* of `warps` */
@@ -92,6 +110,20 @@ static struct warp *allocate_warps(struct fth_warps *warps)
     return memory ? (struct warp *)(void *)(memory + (rest ? HOST_LINE_BYTES - rest : 0)) : NULL;
 }
 
+/* Creates empty queues. Returns false without memory. */
+static bool create_queues(struct fth_warps *warps, size_t count)
+{
+    const size_t places = warps->context.timing->queue_accesses;
+    warps->queues = calloc(count, sizeof *warps->queues);
+    warps->begun = calloc(count * places + 1, sizeof *warps->begun);
+    if (!warps->queues || !warps->begun)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        warps->queues[i] =
+            (struct queue){.begun = warps->begun + i * places, .first_waiting = NO_WARP};
+    return true;
+}
+
 enum fth_status fth_warps_create(const struct fth_warps_context *context, struct fth_warps **out,
                                  struct fth_error *error)
 {
@@ -108,10 +140,12 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
     warps->schedulers = (uint32_t)setting->schedulers;
     warps->scheduler_free_at =
         calloc((size_t)(setting->sms * setting->schedulers), sizeof *warps->scheduler_free_at);
+    const bool has_queues = create_queues(warps, (size_t)(setting->sms * setting->schedulers));
     warps->blocks = calloc(slots, sizeof *warps->blocks);
     warps->warps = allocate_warps(warps);
     warps->facts = calloc(instructions + 1, sizeof *warps->facts);
-    if (!warps->scheduler_free_at || !warps->blocks || !warps->warps || !warps->facts) {
+    if (!warps->scheduler_free_at || !has_queues || !warps->blocks || !warps->warps ||
+        !warps->facts) {
         fth_warps_destroy(warps);
         *out = NULL;
         return fth_no_memory(error, "model caches", NULL);
@@ -132,6 +166,8 @@ void fth_warps_destroy(struct fth_warps *warps)
     if (!warps)
         return;
     free(warps->scheduler_free_at);
+    free(warps->queues);
+    free(warps->begun);
     free(warps->blocks);
     fth_arena_fini(&warps->memory);
     free(warps->facts);
@@ -280,6 +316,7 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
             (struct warp){.stream = &streams[i],
                           .slot = slot,
                           .sm = sm,
+                          .age = warps->started++,
                           .scheduler = sm * warps->schedulers + i % warps->schedulers};
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
         FTH_TRY(schedule(warps, slot * warps->warps_per_block + i,
@@ -287,26 +324,85 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
     return FTH_OK;
 }
 
-enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
-                              struct fth_error *error)
+/* ---- the queue of a scheduler ---- */
+
+/* Returns when there is room for one more access, apart from warps that wait. */
+static uint64_t find_room(const struct fth_warps *warps, const struct queue *queue)
+{
+    return warps->context.timing->queue_accesses ? queue->begun[queue->last] : 0;
+}
+
+/* Adds an access with which the L1 begins at a time. */
+static void add_to_queue(const struct fth_warps *warps, struct queue *queue, uint64_t begun)
+{
+    const uint32_t places = warps->context.timing->queue_accesses;
+    if (!places)
+        return;
+    queue->begun[queue->last] = begun;
+    queue->last = queue->last + 1 < places ? queue->last + 1 : 0;
+}
+
+/* Lets a warp wait for room. */
+static void wait_for_room(struct fth_warps *warps, struct queue *queue, uint32_t event)
+{
+    uint32_t *place = &queue->first_waiting;
+    while (*place != NO_WARP && warps->warps[*place].age < warps->warps[event].age)
+        place = &warps->warps[*place].next;
+    warps->warps[event].waits = true;
+    warps->warps[event].next = *place;
+    *place = event;
+}
+
+/* Removes the oldest warp that waits. */
+static uint32_t take_oldest(struct fth_warps *warps, struct queue *queue)
+{
+    const uint32_t event = queue->first_waiting;
+    queue->first_waiting = warps->warps[event].next;
+    warps->warps[event].waits = false;
+    return event;
+}
+
+/* Performs the next access of a warp and schedules the one after it. */
+static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint64_t now,
+                                  struct fth_error *error)
 {
     struct warp *warp = &warps->warps[event];
     const struct fth_timed_access *access = warp->access;
     const struct facts *facts = &warps->facts[access->instruction];
-    uint64_t accepted, done;
+    uint64_t begun, done;
     if (facts->is_local)
         fth_streams_place(
             warps->context.streams, access,
             fth_local_address(warps->context.setting, warp->slot, event % warps->warps_per_block));
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, warp->sm, access->shared, now);
-    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &accepted,
+    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &begun,
                               &done))
         return fth_no_memory(error, "model caches", NULL);
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
         add_load(warp, warp->issued + facts->wait, done);
     warps->end = done > warps->end ? done : warps->end;
-    return schedule(warps, event, accepted, error);
+    add_to_queue(warps, &warps->queues[warp->scheduler], begun);
+    return schedule(warps, event, access->shared ? begun : now, error);
+}
+
+enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
+                              struct fth_error *error)
+{
+    const struct warp *warp = &warps->warps[event];
+    struct queue *queue = &warps->queues[warp->scheduler];
+    const bool waited = warp->waits;
+    const uint64_t room = find_room(warps, queue);
+    if (!waited && (queue->first_waiting != NO_WARP || room > now)) {
+        if (queue->first_waiting == NO_WARP)
+            fth_event_queue_add(warps->context.queue, event, room);
+        wait_for_room(warps, queue, event);
+        return FTH_OK;
+    }
+    FTH_TRY(run_access(warps, waited ? take_oldest(warps, queue) : event, now, error));
+    if (waited && queue->first_waiting != NO_WARP)
+        fth_event_queue_add(warps->context.queue, queue->first_waiting, find_room(warps, queue));
+    return FTH_OK;
 }
 
 /* Returns the event that a step of fth_warps_prepare() handles. */

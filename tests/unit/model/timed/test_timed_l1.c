@@ -15,7 +15,7 @@ enum { L1_HIT = 30, L2_HIT = 300, MISS = 700, ALL_SECTORS = 15 };
 
 /* In ticks. */
 static const struct fth_timing costs = {.l1_hit = L1_HIT,
-                                        .l1_line = 4,
+                                        .l1_cycle = 4,
                                         .to_join = 100,
                                         .to_l2 = 50,
                                         .to_memory = 400,
@@ -76,7 +76,7 @@ static uint64_t perform(struct fixture *fixture, struct access access, uint64_t 
         calloc(1, sizeof *timed + lines * (sizeof *timed->lines + sizeof access.run));
     uint64_t done = 0;
     assert_non_null(timed);
-    timed->line_count = (uint16_t)lines;
+    timed->line_count = timed->cycles = (uint16_t)lines;
     for (uint32_t i = 0; i < lines; i++)
         timed->lines[i] = (struct fth_timed_line){.line = access.line + 128 * (uint64_t)i,
                                                   .sectors = access.sectors,

@@ -143,7 +143,7 @@ static void costs_are_in_ticks(void **state)
     const struct fth_timing timing = read_timing(sets);
     assert_int_equal(timing.issue, 2.5 * CYCLE);
     assert_int_equal(timing.l1_hit, 10 * CYCLE);
-    assert_int_equal(timing.l1_line, CYCLE);
+    assert_int_equal(timing.l1_cycle, CYCLE);
     assert_int_equal(timing.port, 4506); /* 1.1 x 4096 = 4505.6 */
     assert_int_equal(timing.to_join, 7 * CYCLE);
     assert_int_equal(timing.to_l2, 3 * CYCLE);
