@@ -240,16 +240,33 @@ static inline void fth_clock_use(struct fth_clock *clock, uint32_t set, uint32_t
     clock->sets[set].pressed = false;
 }
 
+/* Computes the rows of lines, from their addresses, for a cache with the policy clock and at most
+ * 2^16 rows in each copy: the rows in the first copy. */
+void fth_clock_rows(const struct fth_cache *cache, const uint64_t *addresses, size_t count,
+                    uint16_t *rows);
+
+/* Returns the slot of a row that holds the line, or FTH_NO_SLOT. */
+static inline uint32_t fth_row_find(const struct fth_cache *cache, uint32_t row, uint64_t line)
+{
+    const uint32_t ways = cache->clock->row_ways, start = row * ways;
+    const struct fth_line *lines = &cache->lines[start];
+    if (ways == 4) { /* as in an H200: without branches that depend on the way */
+        const uint32_t found =
+            (uint32_t)(lines[0].number == line) | (uint32_t)(lines[1].number == line) << 1 |
+            (uint32_t)(lines[2].number == line) << 2 | (uint32_t)(lines[3].number == line) << 3;
+        return found ? start + (uint32_t)__builtin_ctz(found) : FTH_NO_SLOT;
+    }
+    for (uint32_t way = 0; way < ways; way++)
+        if (lines[way].number == line)
+            return start + way;
+    return FTH_NO_SLOT;
+}
+
 /* Returns the slot that holds the line, or FTH_NO_SLOT. */
 static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line)
 {
-    if (cache->clock) {
-        const uint32_t ways = cache->clock->row_ways, start = fth_row_of(cache, set, line) * ways;
-        for (uint32_t way = 0; way < ways; way++)
-            if (cache->lines[start + way].number == line)
-                return start + way;
-        return FTH_NO_SLOT;
-    }
+    if (cache->clock)
+        return fth_row_find(cache, fth_row_of(cache, set, line), line);
     if (cache->heads) {
         uint32_t slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
         while (slot != FTH_NO_SLOT && cache->lines[slot].number != line)
@@ -437,10 +454,28 @@ static inline struct fth_cache_location fth_cache_locate_in(const struct fth_cac
     return (struct fth_cache_location){line, set, fth_lookup_find(cache, set, line)};
 }
 
+/* The same for a line whose row is known, with the policy clock. */
+static inline struct fth_cache_location fth_cache_locate_row(const struct fth_cache *cache,
+                                                             uint32_t row, uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    return (struct fth_cache_location){line, row >> cache->clock->row_bits,
+                                       fth_row_find(cache, row, line)};
+}
+
 static inline struct fth_cache_location fth_cache_locate(const struct fth_cache *cache,
                                                          uint64_t address)
 {
     return fth_cache_locate_in(cache, 0, address);
+}
+
+/* The same as fth_cache_prepare() for a row of the policy clock. */
+static inline uint32_t fth_cache_prepare_row(const struct fth_cache *cache, uint32_t row)
+{
+    const uint32_t slot = row * cache->clock->row_ways;
+    __builtin_prefetch(&cache->lines[slot]);
+    __builtin_prefetch(fth_row_at(cache->clock, row));
+    return slot;
 }
 
 static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t first,
@@ -448,12 +483,8 @@ static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t
 {
     const uint64_t line = address >> cache->line_shift;
     const uint32_t set = first + fth_index_set(&cache->index, line);
-    if (cache->clock) {
-        const uint32_t row = fth_row_of(cache, set, line), slot = row * cache->clock->row_ways;
-        __builtin_prefetch(&cache->lines[slot]);
-        __builtin_prefetch(fth_row_at(cache->clock, row));
-        return slot;
-    }
+    if (cache->clock)
+        return fth_cache_prepare_row(cache, fth_row_of(cache, set, line));
     if (cache->heads)
         __builtin_prefetch(&cache->heads[fth_lookup_hash(line, cache->head_bits)]);
     else

@@ -197,6 +197,22 @@ uint64_t fth_clock_number(const struct fth_cache *cache, uint64_t line)
     return (line >> index->shift) / index->modulus << index->shift | low;
 }
 
+void fth_clock_rows(const struct fth_cache *cache, const uint64_t *addresses, size_t count,
+                    uint16_t *rows)
+{
+    const struct fth_index *index = &cache->index;
+    const uint32_t rows_per_set = cache->clock->rows;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t line = addresses[i] >> cache->line_shift;
+        if (index->kind == FTH_INDEX_PARITY) { /* set and row at the same time */
+            const uint32_t place = fth_parities_of(index->parities, line);
+            rows[i] = (uint16_t)((place >> 16) * rows_per_set + (place & UINT16_MAX));
+        } else {
+            rows[i] = (uint16_t)fth_row_of(cache, fth_index_set(index, line), line);
+        }
+    }
+}
+
 /* Returns the slot of the least recently used line of a row, among those whose bit in `candidates`
  * is set. */
 static uint32_t oldest(const struct fth_clock *clock, uint32_t row, uint32_t candidates)

@@ -67,8 +67,9 @@ struct fth_streams {
     struct chunk *chunks; /* open ones, newest first */
     struct fth_slab_pool *pool;
     struct fth_slab *current;
-    struct gap gaps[GAPS]; /* those that were needed last, by a hash */
-    uint64_t *warps;       /* [instructions][3] */
+    const struct fth_timed_l1s *l1s; /* NULL: accesses have no rows */
+    struct gap gaps[GAPS];           /* those that were needed last, by a hash */
+    uint64_t *warps;                 /* [instructions][3] */
     uint64_t loaded;
     bool sparse;
     uint64_t *used_blocks; /* in a sparse launch: blocks with accesses, ascending */
@@ -139,12 +140,30 @@ static struct fth_timed_access *allocate(struct fth_streams *streams, size_t byt
     return access;
 }
 
-void fth_streams_place(const struct fth_timed_access *access, uint64_t address)
+/* Sets the rows of the lines of an access, behind its `bytes` bytes. */
+static void set_rows(const struct fth_streams *streams, struct fth_timed_access *access,
+                     size_t bytes)
+{
+    access->rows_at = bytes <= UINT16_MAX ? (uint16_t)bytes : 0;
+    if (access->rows_at)
+        fth_timed_l1s_find_rows(streams->l1s, access->lines, access->line_count,
+                                (uint16_t *)(void *)((char *)access + access->rows_at));
+}
+
+void fth_streams_place(const struct fth_streams *streams, const struct fth_timed_access *access,
+                       uint64_t address)
 {
     /* The access is in a slab of the streams, which may change it. */
     struct fth_timed_access *own = (struct fth_timed_access *)access;
     for (uint32_t i = 0; i < own->line_count; i++)
         own->lines[i].line += address;
+    if (own->rows_at)
+        set_rows(streams, own, own->rows_at);
+}
+
+void fth_streams_set_l1s(struct fth_streams *streams, const struct fth_timed_l1s *l1s)
+{
+    streams->l1s = l1s;
 }
 
 void fth_streams_drop(const struct fth_timed_access *access)
@@ -240,12 +259,15 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
     uint64_t shift = 0;
     const struct fth_timed_access *pattern =
         fth_patterns_find(streams->pool->patterns, from, instruction, &bytes, &shift);
-    struct fth_timed_access *access = pattern ? allocate(streams, bytes) : NULL;
+    const size_t row_bytes = streams->l1s && pattern ? pattern->line_count * sizeof(uint16_t) : 0;
+    struct fth_timed_access *access = pattern ? allocate(streams, bytes + row_bytes) : NULL;
     if (!access)
         return fth_no_memory(error, "model caches", NULL);
     memcpy(access, pattern, bytes);
     for (uint32_t i = 0; i < access->line_count; i++)
         access->lines[i].line += shift;
+    if (row_bytes)
+        set_rows(streams, access, bytes);
     struct fth_warp_stream *stream = &chunk->streams[warp];
     set_gap(streams, stream->instruction, access);
     stream->instruction = from->instruction;

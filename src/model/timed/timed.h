@@ -90,11 +90,21 @@ struct fth_timed_access {
     uint32_t gap;     /* instructions that the warp issues since its last access, this one too */
     uint16_t shared;  /* requests to shared memory among them */
     uint16_t line_count;
+    uint16_t rows_at;              /* where fth_access_rows() is, in bytes; 0: nowhere */
     uint16_t cycles;               /* that the L1 is busy with the access */
     bool barrier;                  /* the warp waits at a barrier before the access */
     uint8_t kind;                  /* enum fth_trace_access_kind */
     struct fth_timed_line lines[]; /* [line_count] */
 };
+
+/* The rows of the lines of an access in the L1 [line_count]; NULL: unknown. The rows of an L1 of
+ * the policy clock take a while to compute, and are needed several times. */
+static inline const uint16_t *fth_access_rows(const struct fth_timed_access *access)
+{
+    return access->rows_at
+               ? (const uint16_t *)(const void *)((const char *)access + access->rows_at)
+               : NULL;
+}
 
 /* The accesses of one warp that are loaded. */
 struct fth_warp_stream {
@@ -141,6 +151,9 @@ FTH_MUST_USE enum fth_status fth_streams_create(const struct fth_trace *trace, s
                                                 struct fth_streams **streams,
                                                 struct fth_error *error);
 void fth_streams_destroy(struct fth_streams *streams);
+/* From now on, sets the rows of accesses that are loaded (fth_access_rows()). `l1s` is borrowed. */
+struct fth_timed_l1s;
+void fth_streams_set_l1s(struct fth_streams *streams, const struct fth_timed_l1s *l1s);
 /* Returns the first block from `block` on that must be run, or the number of blocks of the launch.
  * Blocks without accesses are left out if most blocks have none. */
 uint64_t fth_streams_next_block(struct fth_streams *streams, uint64_t block);
@@ -178,7 +191,8 @@ struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
                                        const struct fth_warp_stream *stream);
 /* Moves an access to local memory to the local memory of its warp. Before that, its addresses are
  * offsets. */
-void fth_streams_place(const struct fth_timed_access *access, uint64_t address);
+void fth_streams_place(const struct fth_streams *streams, const struct fth_timed_access *access,
+                       uint64_t address);
 /* Frees an access. It is no longer valid afterwards. */
 void fth_streams_drop(const struct fth_timed_access *access);
 /* The runs of an access that is not yet dropped. */
@@ -344,6 +358,11 @@ FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
                                                  const struct fth_setting *setting,
                                                  const struct fth_timing *timing,
                                                  struct fth_timed_l2 *l2, struct fth_error *error);
+/* Whether accesses can have rows (fth_access_rows()). */
+bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s);
+/* Computes the rows of lines. */
+void fth_timed_l1s_find_rows(const struct fth_timed_l1s *l1s, const struct fth_timed_line *lines,
+                             size_t count, uint16_t *rows);
 /* Performs all requests of an access that an SM issues at `now`. Sets when the L1 begins with it,
  * and when its data arrives. False: out of memory. */
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,

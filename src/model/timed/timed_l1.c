@@ -42,7 +42,7 @@ struct recent_store {
 
 struct l1 {
     struct fth_timed_cache *cache; /* its own one, or that of all L1s */
-    uint32_t first_set;            /* of this L1 in the cache */
+    uint32_t first_set, first_row; /* of this L1 in the cache */
     bool used;                     /* in this launch */
     uint64_t free_at;
     struct recent_store store;
@@ -56,6 +56,7 @@ struct fth_timed_l1s {
      * first one is used. */
     struct fth_timed_cache *caches;
     uint64_t copies;
+    uint64_t rows; /* per L1 in one structure; 0: there is none */
     struct fth_shape shape;
     struct fth_timing timing;
     struct fth_timed_l2 *l2;
@@ -111,6 +112,19 @@ static void place_l1s(struct fth_timed_l1s *l1s)
     }
 }
 
+/* Creates the structure that all L1s are copies in. */
+static enum fth_status create_shared(struct fth_timed_l1s *l1s, struct fth_error *error)
+{
+    struct fth_timed_cache *shared = &l1s->caches[0];
+    if (l1s->copies > 1 && !shared->cache)
+        FTH_TRY(fth_timed_cache_init(shared, &l1s->shape, l1s->shape.seed, l1s->copies, error));
+    const struct fth_clock *clock = l1s->copies > 1 ? shared->cache->clock : NULL;
+    l1s->rows = clock ? l1s->shape.sets * clock->rows : 0;
+    for (uint64_t sm = 0; sm < l1s->sms; sm++)
+        l1s->l1s[sm].first_row = clock ? l1s->l1s[sm].first_set * clock->rows : 0;
+    return FTH_OK;
+}
+
 enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_setting *setting,
                                     const struct fth_timing *timing, struct fth_timed_l2 *l2,
                                     struct fth_error *error)
@@ -121,6 +135,7 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
     l1s->l2 = l2;
     if (changed)
         place_l1s(l1s);
+    FTH_TRY(create_shared(l1s, error));
     for (uint64_t sm = 0; sm < l1s->sms; sm++) {
         l1s->l1s[sm].used = false;
         l1s->l1s[sm].free_at = 0;
@@ -176,7 +191,35 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t r
     l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_cycle;
 }
 
+bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s)
+{
+    return l1s->rows && l1s->rows <= UINT16_MAX + 1;
+}
+
+void fth_timed_l1s_find_rows(const struct fth_timed_l1s *l1s, const struct fth_timed_line *lines,
+                             size_t count, uint16_t *rows)
+{
+    enum { AT_ONCE = 32 }; /* lines of most accesses */
+    uint64_t addresses[AT_ONCE];
+    for (size_t done = 0; done < count; done += AT_ONCE) {
+        const size_t here = FTH_MIN(count - done, AT_ONCE);
+        for (size_t i = 0; i < here; i++)
+            addresses[i] = lines[done + i].line;
+        fth_clock_rows(l1s->caches[0].cache, addresses, here, rows + done);
+    }
+}
+
 /* ---- requests ---- */
+
+/* Finds line `i` of an access. */
+static inline struct fth_cache_location locate(const struct l1 *l1,
+                                               const struct fth_timed_access *access, uint32_t i)
+{
+    const uint16_t *rows = fth_access_rows(access);
+    const uint64_t line = access->lines[i].line;
+    return rows ? fth_cache_locate_row(l1->cache->cache, l1->first_row + rows[i], line)
+                : fth_cache_locate_in(l1->cache->cache, l1->first_set, line);
+}
 
 static uint32_t count_bits(uint64_t mask)
 {
@@ -231,13 +274,10 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
 }
 
 static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                          uint64_t now)
+                          struct fth_cache_location location, uint64_t now)
 {
-    const struct l1 *l1 = &l1s->l1s[request->sm];
-    struct fth_timed_cache *cache = l1->cache;
+    struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     const uint32_t sectors = request->line->sectors;
-    struct fth_cache_location location =
-        fth_cache_locate_in(cache->cache, l1->first_set, request->line->line);
     const uint32_t missing = (uint32_t)fth_cache_missing(cache->cache, &location, sectors,
                                                          request->runs, request->line->run_count);
     const uint32_t held = sectors & ~missing;
@@ -280,13 +320,10 @@ static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_re
 }
 
 static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                       uint64_t now)
+                       struct fth_cache_location location, uint64_t now)
 {
-    const struct l1 *l1 = &l1s->l1s[request->sm];
-    struct fth_timed_cache *cache = l1->cache;
+    struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     const struct fth_timed_line *line = request->line;
-    struct fth_cache_location location =
-        fth_cache_locate_in(cache->cache, l1->first_set, line->line);
     uint32_t hits = (uint32_t)fth_cache_held(cache->cache, &location, line->sectors);
     uint32_t distance = UINT32_MAX;
     const bool allocates = !(line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
@@ -312,17 +349,14 @@ static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request
 /* A request that bypasses the L1. If it changes the line, or if its flags say so, the L1 drops its
  * copy. */
 static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                       enum fth_trace_access_kind kind, uint64_t now)
+                       enum fth_trace_access_kind kind, struct fth_cache_location location,
+                       uint64_t now)
 {
-    const struct l1 *l1 = &l1s->l1s[request->sm];
-    struct fth_timed_cache *cache = l1->cache;
+    struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     uint32_t fetched = 0;
     if ((kind != FTH_TRACE_READ || request->line->flags & FTH_LINE_REQUEST_EVICT) &&
-        l1s->shape.bypass != FTH_BYPASS_ALL) {
-        struct fth_cache_location location =
-            fth_cache_locate_in(cache->cache, l1->first_set, request->line->line);
+        l1s->shape.bypass != FTH_BYPASS_ALL)
         fth_cache_drop(cache->cache, &location);
-    }
     count(l1s, request, kind, 0, 0, UINT32_MAX);
     if (kind == FTH_TRACE_READ)
         return fth_timed_l2_read(l1s->l2, request, request->line->sectors, now, &fetched);
@@ -333,43 +367,45 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
 }
 
 static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                            enum fth_trace_access_kind kind, uint64_t now)
+                            enum fth_trace_access_kind kind, struct fth_cache_location location,
+                            uint64_t now)
 {
     if (l1s->curves && kind == FTH_TRACE_READ)
         fth_curves_add_l1(l1s->curves, request->sm, request->line->line, request->line->sectors);
     if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
         request->line->flags & FTH_LINE_REQUEST_BYPASS_L1)
-        return bypass(l1s, request, kind, now);
+        return bypass(l1s, request, kind, location, now);
     if (kind == FTH_TRACE_READ)
-        return read_line(l1s, request, now);
-    write_line(l1s, request, now);
+        return read_line(l1s, request, location, now);
+    write_line(l1s, request, location, now);
     return now;
 }
 
 /* ---- preparation ---- */
 
-static bool goes_to_l2(const struct l1 *l1, const struct fth_timed_access *access,
-                       const struct fth_timed_line *line)
+static bool goes_to_l2(const struct l1 *l1, const struct fth_timed_access *access, uint32_t i)
 {
     if (access->kind != FTH_TRACE_READ)
         return true;
-    const struct fth_cache *cache = l1->cache->cache;
-    const struct fth_cache_location location =
-        fth_cache_locate_in(cache, l1->first_set, line->line);
-    return fth_cache_missing(cache, &location, line->sectors, NULL, 0) != 0;
+    const struct fth_cache_location location = locate(l1, access, i);
+    return fth_cache_missing(l1->cache->cache, &location, access->lines[i].sectors, NULL, 0) != 0;
 }
 
-static inline void prepare_l1(const struct l1 *l1, const struct fth_timed_line *line)
+static inline void prepare_l1(const struct l1 *l1, const struct fth_timed_access *access,
+                              uint32_t i)
 {
-    fth_prefetch(
-        &l1->cache->flight[fth_cache_prepare(l1->cache->cache, l1->first_set, line->line)]);
+    const uint16_t *rows = fth_access_rows(access);
+    const uint32_t slot =
+        rows ? fth_cache_prepare_row(l1->cache->cache, l1->first_row + rows[i])
+             : fth_cache_prepare(l1->cache->cache, l1->first_set, access->lines[i].line);
+    fth_prefetch(&l1->cache->flight[slot]);
 }
 
 FTH_CLONES
 static void prepare_lines(const struct l1 *l1, const struct fth_timed_access *access)
 {
     for (uint32_t i = 0; i < access->line_count && i < 3 * PREPARED_LINES; i++)
-        prepare_l1(l1, &access->lines[i]);
+        prepare_l1(l1, access, i);
 }
 
 void fth_timed_l1s_prepare(const struct fth_timed_l1s *l1s, uint32_t sm,
@@ -384,12 +420,14 @@ static uint32_t prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
                              const struct fth_timed_access *access)
 {
     uint32_t mask = 0;
-    for (uint32_t i = 0; i < access->line_count && i < 2 * PREPARED_LINES; i++)
-        if (goes_to_l2(&l1s->l1s[sm], access, &access->lines[i])) {
+    for (uint32_t i = 0; i < access->line_count && i < 2 * PREPARED_LINES; i++) {
+        const bool misses = goes_to_l2(&l1s->l1s[sm], access, i);
+        if (misses) {
             fth_prefetch(find_recent(l1s, sm, access->lines[i].line));
             fth_timed_l2_prepare(l1s->l2, sm, &access->lines[i]);
             mask |= (uint32_t)1 << i;
         }
+    }
     return mask;
 }
 
@@ -408,27 +446,88 @@ void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
                                       access->kind != FTH_TRACE_READ);
 }
 
-/* Continues the preparation of an access with many lines while line `i` is processed. Bit k of
- * *lines is set if line i + k was found to go to the L2. */
+/* ---- accesses ---- */
+
+/* Lines that are prepared while an access with many lines is processed. */
+struct ahead {
+    uint32_t lines;                     /* bit k: line i + k was found to go to the L2 */
+    uint32_t slots[4 * PREPARED_LINES]; /* where line i was found, at i modulo the length */
+};
+
+/* Continues the preparation of an access with many lines while line `i` is processed. */
 static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
                                    const struct fth_timed_access *access, uint32_t i,
-                                   uint32_t *lines)
+                                   struct ahead *ahead)
 {
     const struct l1 *l1 = &l1s->l1s[sm];
     const uint32_t near = i + PREPARED_LINES, far = near + PREPARED_LINES;
     if (far + PREPARED_LINES < access->line_count)
-        prepare_l1(l1, &access->lines[far + PREPARED_LINES]);
-    *lines >>= 1;
-    if (far < access->line_count && goes_to_l2(l1, access, &access->lines[far])) {
-        fth_timed_l2_prepare(l1s->l2, sm, &access->lines[far]);
-        *lines |= (uint32_t)1 << (2 * PREPARED_LINES);
+        prepare_l1(l1, access, far + PREPARED_LINES);
+    ahead->lines >>= 1;
+    if (far < access->line_count) {
+        const struct fth_cache_location location = locate(l1, access, far);
+        ahead->slots[far % FTH_COUNT(ahead->slots)] = location.slot;
+        const bool misses =
+            access->kind != FTH_TRACE_READ ||
+            fth_cache_missing(l1->cache->cache, &location, access->lines[far].sectors, NULL, 0);
+        if (misses) {
+            fth_timed_l2_prepare(l1s->l2, sm, &access->lines[far]);
+            ahead->lines |= (uint32_t)1 << (2 * PREPARED_LINES);
+        }
     }
-    if (near < access->line_count && *lines >> PREPARED_LINES & 1)
+    if (near < access->line_count && ahead->lines >> PREPARED_LINES & 1)
         fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[near],
                                   access->kind != FTH_TRACE_READ);
 }
 
-/* ---- accesses ---- */
+/* Finds line `i` of an access, after prepare_further() may have found it. */
+static inline struct fth_cache_location locate_again(const struct l1 *l1,
+                                                     const struct fth_timed_access *access,
+                                                     uint32_t i, const struct ahead *ahead)
+{
+    const struct fth_cache *cache = l1->cache->cache;
+    const uint32_t slot = ahead->slots[i % FTH_COUNT(ahead->slots)];
+    const uint64_t line = access->lines[i].line >> cache->line_shift;
+    if (i >= 2 * PREPARED_LINES && slot != FTH_NO_SLOT && cache->clock &&
+        cache->lines[slot].number == line)
+        return (struct fth_cache_location){
+            line, fth_row_of_slot(cache->clock, slot) >> cache->clock->row_bits, slot};
+    return locate(l1, access, i);
+}
+
+/* Sectors of an access that hit, and are not counted yet. */
+struct tally {
+    uint32_t requests, sectors;
+};
+
+/* Reads a line whose sectors are all present and not in flight at `ready`, when the data of a hit
+ * arrives. False: they are not. This is the most frequent request. */
+static inline bool hit_line(struct fth_timed_l1s *l1s, const struct l1 *l1,
+                            const struct fth_timed_line *line,
+                            const struct fth_cache_location *location, uint64_t ready,
+                            struct tally *tally)
+{
+    struct fth_cache *cache = l1->cache->cache;
+    if (location->slot == FTH_NO_SLOT || line->sectors & ~cache->lines[location->slot].valid ||
+        line->flags & FTH_LINE_REQUEST_BYPASS_L1 ||
+        fth_flight_pending(&l1->cache->flight[location->slot], line->sectors, ready))
+        return false;
+    const uint32_t distance = fth_slot_use(cache, location->set, location->slot);
+    const uint32_t sectors = count_bits(line->sectors);
+    fth_totals_add(&l1s->totals, FTH_TRACE_READ, distance, sectors, 0);
+    tally->requests++;
+    tally->sectors += sectors;
+    return true;
+}
+
+static void add_tally(struct fth_timed_l1s *l1s, const struct fth_timed_access *access,
+                      const struct tally *tally)
+{
+    struct fth_model_counts *counts = &l1s->counts[access->instruction];
+    counts->requests[FTH_TRACE_READ] += tally->requests;
+    counts->sectors[FTH_TRACE_READ] += tally->sectors;
+    counts->hits[FTH_TRACE_READ] += tally->sectors;
+}
 
 FTH_CLONES
 static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
@@ -439,21 +538,37 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     if (!l1->used && !prepare(l1s, sm))
         return false;
     const struct fth_cache_run *runs = fth_streams_runs(access);
-    uint64_t at = now > l1->free_at ? now : l1->free_at;
-    *begun = *done = at;
-    const uint64_t begin = at, busy = access->cycles * l1s->timing.l1_cycle;
-    uint32_t lines = 0;
-    for (uint32_t i = 0; i < access->line_count; i++) {
-        at = begin + i * busy / access->line_count;
-        const struct fth_timed_request request = {.sm = sm,
-                                                  .instruction = access->instruction,
-                                                  .line = &access->lines[i],
-                                                  .runs = runs + access->lines[i].run};
+    const bool can_hit =
+        kind == FTH_TRACE_READ && l1s->shape.bypass != FTH_BYPASS_ALL && !l1s->curves;
+    const uint64_t begin = now > l1->free_at ? now : l1->free_at;
+    const uint64_t busy = access->cycles * l1s->timing.l1_cycle;
+    uint64_t last = begin;
+    struct ahead ahead = {0};
+    struct tally tally = {0, 0};
+    *begun = begin;
+    /* Line i is processed at begin + i * busy / count, without a division for each line. */
+    const uint32_t count = access->line_count;
+    const uint64_t step = count ? busy / count : 0, rest = count ? busy % count : 0;
+    uint64_t at = begin, carry = 0;
+    for (uint32_t i = 0; i < count; i++) {
         if (access->line_count > PREPARED_LINES)
-            prepare_further(l1s, sm, access, i, &lines);
-        const uint64_t ready = run_request(l1s, &request, kind, at);
-        *done = ready > *done ? ready : *done;
+            prepare_further(l1s, sm, access, i, &ahead);
+        const struct fth_cache_location location = locate_again(l1, access, i, &ahead);
+        uint64_t ready = at + l1s->timing.l1_hit;
+        if (!can_hit || !hit_line(l1s, l1, &access->lines[i], &location, ready, &tally)) {
+            const struct fth_timed_request request = {.sm = sm,
+                                                      .instruction = access->instruction,
+                                                      .line = &access->lines[i],
+                                                      .runs = runs + access->lines[i].run};
+            ready = run_request(l1s, &request, kind, location, at);
+        }
+        last = ready > last ? ready : last;
+        carry += rest;
+        at += step + (carry >= count);
+        carry -= carry >= count ? count : 0;
     }
+    add_tally(l1s, access, &tally);
+    *done = last;
     l1->free_at = begin + busy;
     return true;
 }

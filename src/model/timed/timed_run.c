@@ -149,6 +149,8 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
     const uint32_t slots = fth_dispatch_slots(run->dispatch);
     FTH_TRY(fth_streams_create(run->trace, run->launch, &run->setting, slots, &run->pool,
                                &run->streams, error));
+    if (fth_timed_l1s_have_rows(run->l1s))
+        fth_streams_set_l1s(run->streams, run->l1s);
     run->accesses = 0;
     run->sampled = false;
     /* The next launch finds the lines of this one in the L2, unless it begins with an empty L2. */

@@ -240,6 +240,44 @@ static void sweeps_hit_as_often_as_on_an_h200(void **state)
     assert_true(sweep_hits("fifo", NULL, 482, 2024) == 0);
 }
 
+/* The rows that are computed for many lines at a time. */
+static void rows_of_many_lines_are_those_of_single_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *index;
+        uint64_t sets, rows;
+        const struct fth_hash_masks *masks;
+    } rows[] = {
+        {"xor", 4, 128, NULL}, {"mod", 4, 64, NULL}, {"xor", 1, 16, NULL}, {"xor", 4, 128, &h200}};
+    enum { LINES = 19 };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct fth_cache_config config = {.ways = 16,
+                                                .line_bytes = 128,
+                                                .sets = rows[i].sets,
+                                                .index = rows[i].index,
+                                                .policy = "clock",
+                                                .rows = rows[i].rows,
+                                                .row_ways = 4,
+                                                .masks = rows[i].masks,
+                                                .copies = 3};
+        struct fth_cache *cache = create(&config);
+        uint64_t addresses[LINES], random = 1;
+        uint16_t found[LINES];
+        for (int k = 0; k < LINES; k++) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            addresses[k] = random >> (k % 3 * 16) << 7;
+        }
+        fth_clock_rows(cache, addresses, LINES, found);
+        for (int k = 0; k < LINES; k++) {
+            const uint32_t set = fth_cache_set(cache, addresses[k]);
+            assert_int_equal(found[k], fth_row_of(cache, set, addresses[k] >> 7));
+            assert_int_equal(fth_cache_locate_row(cache, found[k], addresses[k]).set, set);
+        }
+        fth_cache_destroy(cache);
+    }
+}
+
 /* Returns the set (high 16 bits) and row (low 16 bits) of a line of a cache. */
 static uint32_t place_of(const struct fth_cache *cache, uint64_t line)
 {
@@ -349,6 +387,7 @@ int main(void)
         cmocka_unit_test(invalid_rows_are_refused),
         cmocka_unit_test(large_sets_hold_all_their_lines),
         cmocka_unit_test(sweeps_hit_as_often_as_on_an_h200),
+        cmocka_unit_test(rows_of_many_lines_are_those_of_single_lines),
         cmocka_unit_test(masks_of_an_h200_select_the_rows_of_the_experiment),
         cmocka_unit_test(masks_of_an_h200_give_each_line_of_a_group_a_row),
         cmocka_unit_test(strides_use_all_rows_of_an_h200),
