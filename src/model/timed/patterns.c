@@ -93,7 +93,7 @@ static void copy_lines(const struct fth_patterns *patterns, struct pattern *patt
 /* Returns the cycles that the L1 is busy with a read. It looks up TAGS_PER_CYCLE lines per cycle.
  * Its data is in banks of one word each, as that of shared memory: a word of all lines is in the
  * same bank, which delivers one of them per cycle. Measured on an H200
- * (docs/results/h200/structure.md): reads of less than WIDE_BYTES bytes per lane take one cycle
+ * (docs/results/h200/l1-throughput.md): reads of less than WIDE_BYTES bytes per lane take one cycle
  * more if a bank delivers several words. */
 static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint32_t lane_bytes)
 {
@@ -101,12 +101,13 @@ static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint
     for (size_t i = 0; i < requests->count; i++) {
         const struct fth_line_request *request = &requests->items[i];
         const struct fth_cache_run *runs = requests->runs + request->run;
-        uint64_t next = 0; /* the word after the last run; two runs can be in the same word */
+        const uint64_t first = request->line / BANK_BYTES;
+        uint32_t next = 0; /* the word after the last run; two runs can be in the same word */
         for (uint32_t k = 0; k < request->run_count; k++) {
-            const uint64_t end = request->line + runs[k].from + runs[k].bytes;
-            uint64_t word = (request->line + runs[k].from) / BANK_BYTES;
-            for (word = word > next ? word : next; word * BANK_BYTES < end; word++)
-                words[word % BANKS]++;
+            const uint32_t begin = runs[k].from / BANK_BYTES, end = runs[k].from + runs[k].bytes;
+            uint32_t word = begin > next ? begin : next;
+            for (; word * BANK_BYTES < end; word++)
+                words[(first + word) % BANKS]++;
             next = word;
         }
     }

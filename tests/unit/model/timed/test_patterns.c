@@ -114,11 +114,53 @@ static void accesses_of_a_pattern_share_a_result(void **state)
     fth_model_params_destroy(params);
 }
 
+/* The L1 looks up four lines per cycle, and each of its 32 banks delivers a word of 4 bytes per
+ * cycle. */
+static void reads_take_as_long_as_their_tags_and_banks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t first, step;
+        uint32_t threads, bytes;
+        enum fth_trace_access_kind kind;
+        uint32_t cycles;
+    } rows[] = {
+        {0, 4, 32, 4, FTH_TRACE_READ, 1},     {64, 4, 32, 4, FTH_TRACE_READ, 1},
+        {0, 0, 32, 4, FTH_TRACE_READ, 1},     {0, 128, 32, 4, FTH_TRACE_READ, 33},
+        {0, 132, 32, 4, FTH_TRACE_READ, 8},   {0, 128, 2, 4, FTH_TRACE_READ, 3},
+        {0, 128, 32, 16, FTH_TRACE_READ, 32}, {0, 144, 32, 16, FTH_TRACE_READ, 8},
+        {0, 16, 32, 16, FTH_TRACE_READ, 4},   {0, 8, 32, 4, FTH_TRACE_READ, 3},
+        {0, 2, 32, 1, FTH_TRACE_READ, 1},     {0, 128, 32, 4, FTH_TRACE_WRITE, 32},
+        {0, 132, 32, 4, FTH_TRACE_WRITE, 32},
+    };
+    struct fth_model_params *params = make_params(simple_gpu, none);
+    const struct fth_setting setting = make_setting(params, 1, 1);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_patterns *patterns = fth_patterns_create(&setting.l1);
+        const struct fth_trace_instruction instruction = {.kind = rows[i].kind,
+                                                          .bytes = rows[i].bytes};
+        const struct fth_compact_access access = {.threads = rows[i].threads,
+                                                  .first = rows[i].first,
+                                                  .affine = true,
+                                                  .steps = &rows[i].step};
+        size_t bytes;
+        uint64_t shift;
+        const struct fth_timed_access *found =
+            fth_patterns_find(patterns, &access, &instruction, &bytes, &shift);
+        assert_non_null(found);
+        if (found->cycles != rows[i].cycles)
+            fail_msg("row %zu: %u cycles instead of %u", i, found->cycles, rows[i].cycles);
+        fth_patterns_destroy(patterns);
+    }
+    fth_model_params_destroy(params);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(remembered_accesses_are_those_of_coalescing),
         cmocka_unit_test(accesses_of_a_pattern_share_a_result),
+        cmocka_unit_test(reads_take_as_long_as_their_tags_and_banks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

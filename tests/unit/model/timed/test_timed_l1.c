@@ -62,6 +62,7 @@ struct access {
     uint32_t sm;
     uint64_t line;
     uint32_t sectors, lines; /* lines 0: one */
+    uint32_t cycles;         /* that the L1 is busy; 0: one per line */
     uint8_t flags;
     struct fth_cache_run run; /* bytes 0: all bytes of the sectors */
 };
@@ -76,7 +77,8 @@ static uint64_t perform(struct fixture *fixture, struct access access, uint64_t 
         calloc(1, sizeof *timed + lines * (sizeof *timed->lines + sizeof access.run));
     uint64_t done = 0;
     assert_non_null(timed);
-    timed->line_count = timed->cycles = (uint16_t)lines;
+    timed->line_count = (uint16_t)lines;
+    timed->cycles = (uint16_t)(access.cycles ? access.cycles : lines);
     for (uint32_t i = 0; i < lines; i++)
         timed->lines[i] = (struct fth_timed_line){.line = access.line + 128 * (uint64_t)i,
                                                   .sectors = access.sectors,
@@ -178,6 +180,27 @@ static void an_l1_processes_lines_one_after_the_other(void **state)
                      L2_HIT);
     assert_int_equal(accepted, 0);
     end(&fixture);
+}
+
+/* The lines of an access are spread over the cycles in which the L1 is busy with it. */
+static void an_access_occupies_the_l1_for_its_cycles(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t lines, cycles, last; /* last: when the last line is processed, in ticks */
+    } rows[] = {{4, 1, 3}, {4, 2, 6}, {1, 5, 0}, {2, 10, 20}, {8, 2, 7}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fixture fixture = begin(none, costs);
+        const struct access access = {
+            .sectors = 1, .lines = rows[i].lines, .cycles = rows[i].cycles};
+        uint64_t begun = UINT64_MAX;
+        run(&fixture, access, 0);
+        assert_int_equal(perform(&fixture, access, LATER, &begun), rows[i].last + L1_HIT);
+        assert_int_equal(begun, 0);
+        perform(&fixture, access, LATER, &begun);
+        assert_int_equal(begun, rows[i].cycles * 4);
+        end(&fixture);
+    }
 }
 
 static void shared_requests_occupy_the_l1(void **state)
@@ -438,6 +461,7 @@ int main(void)
         cmocka_unit_test(sectors_in_flight_are_merged),
         cmocka_unit_test(a_line_arrives_as_a_whole),
         cmocka_unit_test(an_l1_processes_lines_one_after_the_other),
+        cmocka_unit_test(an_access_occupies_the_l1_for_its_cycles),
         cmocka_unit_test(shared_requests_occupy_the_l1),
         cmocka_unit_test(launches_begin_with_empty_l1s),
         cmocka_unit_test(l1s_can_change_their_size),

@@ -192,6 +192,37 @@ static void warps_that_wait_have_no_lead(void **state)
     expect_cycles(&row);
 }
 
+/* Warp 0 reads after 50 requests to shared memory, so the L1 begins with its read at 52. Warps 1, 3
+ * and 2 want to read at 4, 10 and 20. Warp 2 needs its data, which takes 100 cycles, and reads once
+ * more. If the queue has one place, the other warps wait, and the older warps read first: at 53, 54
+ * (warp 2) and 55. Without a limit, they read in the order in which they come: warp 2 at 55. */
+static void the_oldest_warp_gets_the_next_place_in_the_queue(void **state)
+{
+    (void)state;
+    struct row row = {
+        .sets = {"gpu.schedulers", "1", "time.queue_accesses", "1", NULL},
+        .blocks = 1,
+        .warps = 4,
+        .instructions = {{0, NEVER}, {0, NEVER}, {0, 0}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096},
+                     {0, 1, 1, 8192},
+                     {0, 2, 2, 12288},
+                     {0, 2, 2, 16384},
+                     {0, 3, 3, 20480}},
+        .pace = {{.from = START, .to = 0, .count = 1, .instructions = 1, .shared = 50},
+                 {.from = START, .to = 1, .count = 1, .instructions = 2},
+                 {.from = START, .to = 2, .count = 1, .instructions = 10},
+                 {.from = START, .to = 3, .count = 1, .instructions = 5},
+                 {.from = 2, .to = 2, .count = 1, .instructions = 1}},
+        .cycles = 54 + 100 + 2 + 100};
+    expect_cycles(&row);
+    row.sets[3] = "0";
+    row.cycles = 55 + 100 + 2 + 100;
+    expect_cycles(&row);
+    row.sets[3] = "3"; /* room for warps 1 and 3 */
+    expect_cycles(&row);
+}
+
 /* The warps of a block start 8 cycles apart. */
 static void warps_start_one_after_the_other(void **state)
 {
@@ -448,6 +479,7 @@ int main(void)
         cmocka_unit_test(stores_are_not_waited_for),
         cmocka_unit_test(warps_share_schedulers),
         cmocka_unit_test(warps_that_wait_have_no_lead),
+        cmocka_unit_test(the_oldest_warp_gets_the_next_place_in_the_queue),
         cmocka_unit_test(warps_start_one_after_the_other),
         cmocka_unit_test(warps_wait_at_barriers),
         cmocka_unit_test(ended_warps_open_barriers),
