@@ -201,7 +201,7 @@ static enum fth_status note_slice_hash(struct fth_gpu *gpu, const struct fth_sli
                     error);
 }
 
-/* Writes the groups of SMs, or why they are not known. */
+/* Writes the groups of SMs, or why they and their latencies are not known. */
 static enum fth_status note_slice_groups(struct fth_gpu *gpu, const struct fth_slices *found,
                                          size_t sms, struct fth_error *error)
 {
@@ -211,6 +211,7 @@ static enum fth_status note_slice_groups(struct fth_gpu *gpu, const struct fth_s
                    "the latencies of SMs differ by up to %.1f cycles within groups and by only "
                    "%.1f cycles between groups",
                    found->sms.widest_cycles, found->sms.closest_cycles);
+        FTH_TRY(fth_note_unknown(gpu, "l2", "slice_latency_cycles", reason, error));
         return fth_note_unknown(gpu, "l2", "slice_group_by_sm", reason, error);
     }
     double *numbers = calloc(sms, sizeof *numbers);
