@@ -125,6 +125,8 @@ static void limits_are_imported(void **state)
 #define MASK_FAULT "the mask after NT must have NT bits set"
 #define INSTRUCTION_FAULT                                                                          \
     "expected 'instruction N bytes N line N source N', with 1 to 64 bytes per lane"
+#define TEXTURE_FAULT                                                                              \
+    "expected 'texture N N', with 1, 2 or 4 texels per lane and 1, 2, 4 or 8 lanes per request"
 #define SOURCE_FAULT "expected 'source N LINE FILE', with the number N of an instruction above"
 
 static const struct {
@@ -162,6 +164,9 @@ static const struct {
     {"# block 32 33 1", "a block has at most 1024 threads"},
     {"# block 2147483647 2147483647 2147483647", "a block has at most 1024 threads"},
     {"# instruction x bytes 4 line 1 source 1", INSTRUCTION_FAULT},
+    {"# instruction 0 bytes 4 line 1 source 1 texture 3 4", TEXTURE_FAULT},
+    {"# instruction 0 bytes 4 line 1 source 1 texture 4 16", TEXTURE_FAULT},
+    {"# instruction 0 bytes 4 line 1 source 1 texture 4", TEXTURE_FAULT},
     {"# instruction 65536 bytes 4 line 1 source 1", INSTRUCTION_FAULT},
     {"# instruction 0 bytes 0 line 1 source 1", INSTRUCTION_FAULT},
     {"# instruction 0 bytes 65 line 1 source 1", INSTRUCTION_FAULT},
