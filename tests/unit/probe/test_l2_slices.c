@@ -414,7 +414,8 @@ static void check_map(const struct truth *truth, const struct fth_slices *found)
             used++;
         }
     }
-    const double common = found->cycles[found->sms.groups[0] * slices + numbers[0]] - truth->cycles[0];
+    const double common =
+        found->cycles[found->sms.groups[0] * slices + numbers[0]] - truth->cycles[0];
     for (uint32_t sm = 0; sm < truth->sms; sm++)
         for (size_t i = 0; i < slices; i++) {
             const double cycles = found->cycles[found->sms.groups[sm] * slices + numbers[i]];
