@@ -350,21 +350,21 @@ static void texels_of_arrays_are_in_tiles(void **state)
         {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 32, 0, 0, 256},
         /* blocks of 16 tiles below each other, at most as many as the array has */
         {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 8, 0, 512},
-        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 64, 0, 0, 16 * 512},
-        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 128, 0, 1024 * 512},
-        {FTH_GEOMETRY_2D, 1, 1000, 300, 1, 0, 128, 0, 1008 * 512},
-        {FTH_GEOMETRY_2D, 4, 256, 256, 1, 0, 128, 0, 1024 * 512},
-        {FTH_GEOMETRY_2D, 2, 512, 64, 1, 64, 0, 0, 8 * 512},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 64, 0, 0, UINT64_C(16) * 512},
+        {FTH_GEOMETRY_2D, 1, 1024, 512, 1, 0, 128, 0, UINT64_C(1024) * 512},
+        {FTH_GEOMETRY_2D, 1, 1000, 300, 1, 0, 128, 0, UINT64_C(1008) * 512},
+        {FTH_GEOMETRY_2D, 4, 256, 256, 1, 0, 128, 0, UINT64_C(1024) * 512},
+        {FTH_GEOMETRY_2D, 2, 512, 64, 1, 64, 0, 0, UINT64_C(8) * 512},
         {FTH_GEOMETRY_2D, 1, 64, 8, 1, 64, 0, 0, 512},
-        {FTH_GEOMETRY_2D, 1, 64, 20, 1, 0, 16, 0, 8 * 512},
-        {FTH_GEOMETRY_2D, 1, 64, 40, 1, 0, 32, 0, 16 * 512},
-        {FTH_GEOMETRY_2D, 1, 64, 70, 1, 0, 64, 0, 32 * 512},
-        {FTH_GEOMETRY_2D, 1, 64, 200, 1, 0, 128, 0, 64 * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 20, 1, 0, 16, 0, UINT64_C(8) * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 40, 1, 0, 32, 0, UINT64_C(16) * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 70, 1, 0, 64, 0, UINT64_C(32) * 512},
+        {FTH_GEOMETRY_2D, 1, 64, 200, 1, 0, 128, 0, UINT64_C(64) * 512},
         /* images behind each other */
         {FTH_GEOMETRY_3D, 1, 64, 32, 16, 0, 0, 1, 512},
-        {FTH_GEOMETRY_3D, 1, 64, 32, 16, 64, 0, 0, 16 * 512},
-        {FTH_GEOMETRY_3D, 1, 64, 32, 16, 0, 8, 0, 64 * 512},
-        {FTH_GEOMETRY_3D, 1, 64, 32, 3, 64, 0, 0, 4 * 512},
+        {FTH_GEOMETRY_3D, 1, 64, 32, 16, 64, 0, 0, UINT64_C(16) * 512},
+        {FTH_GEOMETRY_3D, 1, 64, 32, 16, 0, 8, 0, UINT64_C(64) * 512},
+        {FTH_GEOMETRY_3D, 1, 64, 32, 3, 64, 0, 0, UINT64_C(4) * 512},
         {FTH_GEOMETRY_3D, 1, 256, 128, 32, 0, 0, 16, 2097152},
         /* layers */
         {FTH_GEOMETRY_A2D, 1, 64, 32, 5, 0, 0, 1, 8192},
@@ -380,7 +380,8 @@ static void texels_of_arrays_are_in_tiles(void **state)
                                             .width = rows[r].width,
                                             .height = rows[r].height,
                                             .depth = rows[r].depth,
-                                            .pitch_bytes = 4 * rows[r].channels * rows[r].width};
+                                            .pitch_bytes =
+                                                UINT64_C(4) * rows[r].channels * rows[r].width};
         const uint64_t first = fth_ptx_texel_address(&image, 0, 0, 0);
         if (fth_ptx_texel_address(&image, rows[r].x, rows[r].y, rows[r].z) - first !=
             rows[r].expected)
