@@ -188,7 +188,7 @@ complete -c fathom -n '__fish_seen_subcommand_from model' -l profile -d "print h
 complete -c fathom -n '__fish_seen_subcommand_from model' -l curve -d "print the misses of fully associative LRU caches of every size, from the exact reuse distances of reads"
 complete -c fathom -n '__fish_seen_subcommand_from model' -l l1-off -d "also model the L2 as if every access bypassed the L1 (always without time)"
 complete -c fathom -n '__fish_seen_subcommand_from model' -l orders -r -f -d "run the model N times (2 to 1000) with different orders of blocks and accesses, and add to each figure its range over these runs"
-complete -c fathom -n '__fish_seen_subcommand_from model' -l sample -r -f -d "simulate each launch only until at least one of N accesses (2 to 64) has been simulated and hit ratios are steady, which is faster, and estimate the counts of the whole launch; prints the expected error"
+complete -c fathom -n '__fish_seen_subcommand_from model' -l sample -r -f -d "simulate each launch only until at least 1/N of its accesses (N: 2 to 64) have been simulated and its hit ratios are steady, then extrapolate to the whole launch; faster; prints the expected error"
 complete -c fathom -n '__fish_seen_subcommand_from model' -l entry -s e -r -f -d "select the kernel if the file has several: its C++ name, such as transpose<32,0>, its name in the PTX file, or the beginning of either"
 complete -c fathom -n '__fish_seen_subcommand_from model' -l grid -s g -r -f -d "blocks in the grid (default: 1)"
 complete -c fathom -n '__fish_seen_subcommand_from model' -l block -s b -r -f -d "threads per block (default: 32)"

@@ -36,9 +36,9 @@ static const struct cli_option option_orders = {"orders", 0, "N", CLI_WORD_NONE,
 
 static const struct cli_option option_sample = {
     "sample", 0, "N", CLI_WORD_NONE,
-    "simulate each launch only until at least one of N accesses (2 to 64) has been simulated and "
-    "hit ratios are steady, which is faster, and estimate the counts of the whole launch; prints "
-    "the expected error"};
+    "simulate each launch only until at least 1/N of its accesses (N: 2 to 64) have been simulated "
+    "and its hit ratios are steady, then extrapolate to the whole launch; faster; prints the "
+    "expected error"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -137,8 +137,8 @@ static void report_errors(const struct fth_model_result *result)
                  "L2 read hits up to ±%.2f points; see docs/model/precision.md",
                  100 * simulated / all, 100 * errors[0], 100 * errors[1]);
     else
-        cli_note("simulated all accesses, because all launches are short or their hit ratios "
-                 "change up to the end; see docs/model/precision.md");
+        cli_note("simulated all accesses: every launch is short, starts with a warm L2, or has hit "
+                 "ratios that change until its end; see docs/model/precision.md");
 }
 
 static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,

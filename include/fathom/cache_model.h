@@ -158,10 +158,9 @@ struct fth_model_options {
      * fth_model_intervals(). The result is that of the plain order. 0 or 1: once; at most 1000.
      * Runs are distributed over the threads. */
     unsigned orders;
-    /* Simulate each launch until one of this number of accesses has been simulated and the hit
-     * ratios do not change any more, and estimate the counts of the whole launch: 2 to 64. 0 or 1:
-     * simulate launches completely. Only with time, and not together with `bypassed` and `curves`.
-     */
+    /* Simulate only the beginning of each launch: at least 1/sample of its accesses, and until the
+     * hit ratios are steady. Estimate the counts of the whole launch. 2 to 64; 0 or 1: simulate
+     * launches completely. Only with time, and not together with `bypassed` and `curves`. */
     unsigned sample;
 };
 /* Initialises a struct fth_model_options; the arguments are designated initialisers. */

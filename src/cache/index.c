@@ -145,8 +145,10 @@ bool fth_hash_masks_read(struct fth_hash_masks *masks, const struct fth_attribut
 {
     *masks = (struct fth_hash_masks){.set_count = set_masks ? set_masks->count : 0,
                                      .row_count = row_masks ? row_masks->count : 0};
-    if (masks->set_count > FTH_MAX_HASH_MASKS || masks->row_count > FTH_MAX_HASH_MASKS)
+    if (masks->set_count > FTH_MAX_HASH_MASKS || masks->row_count > FTH_MAX_HASH_MASKS) {
+        *masks = (struct fth_hash_masks){.set_count = 0};
         return false;
+    }
     for (size_t i = 0; i < masks->set_count; i++)
         masks->set[i] = (uint64_t)set_masks->numbers[i];
     for (size_t i = 0; i < masks->row_count; i++)

@@ -143,7 +143,7 @@ static enum fth_status check_sample(const struct fth_model_options *options, boo
     const unsigned rate = options->sample;
     const char *reason = NULL;
     if (rate > MAX_SAMPLE)
-        reason = "the number is not one from 2 to 64";
+        reason = "must be a number from 2 to 64";
     else if (!timed)
         reason = "only the model with time can simulate a part of the accesses";
     else if (options->bypassed || options->curves)

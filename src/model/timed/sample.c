@@ -27,16 +27,15 @@ enum {
     /* Launches with fewer accesses are simulated completely. Chosen: this takes less than half a
      * second, and such launches are often too short to become steady. */
     MIN_ACCESSES = 400000,
-    MIN_WAVES = 6, /* from which on windows consist of waves; chosen */
-    SNAPSHOTS = 3, /* the ends of the last two windows */
+    MIN_WAVES = 6, /* minimum number of waves for windows that consist of waves; chosen */
+    SNAPSHOTS = 3, /* the start of the window before the last, and the ends of the last two */
     /* The expected error of a hit ratio is ERROR_FACTOR times the difference between the windows,
      * plus MIN_ERROR. Calibrated on the workloads (docs/model/precision.md), so that at most one of
      * 20 kernels has a larger error. */
     ERROR_FACTOR = 3
 };
 #define MIN_ERROR 0.01
-/* Maximum difference of the hit ratios that two windows predict. Chosen: as small as the error
- * that is wanted. */
+/* Maximum difference of the hit ratios that two windows predict. Chosen: half of MIN_ERROR. */
 #define MAX_DIFFERENCE 0.005
 
 /* What a launch has done until the end of a window. */
@@ -52,10 +51,11 @@ struct fth_sampler {
     unsigned rate;
     size_t instructions;
     struct snapshot snapshots[SNAPSHOTS]; /* the last one is the newest */
-    size_t count;                         /* windows so far */
+    size_t count;                         /* snapshots so far */
     uint64_t accesses;                    /* of the launch */
     bool by_blocks;
-    uint64_t next, step; /* end of the current window; length of a window */
+    uint64_t next, step; /* end of the current window, and length of a window, in blocks if
+                          * by_blocks, otherwise in accesses */
     double differences[FTH_MODEL_LEVELS];
 };
 
@@ -101,7 +101,7 @@ void fth_sampler_begin(struct fth_sampler *sampler, uint64_t accesses, uint64_t 
     if (sampler->by_blocks) {
         const uint64_t waves = blocks / slots / windows;
         sampler->step = (waves ? waves : 1) * slots;
-        sampler->next = slots; /* the first wave is not typical */
+        sampler->next = 2 * slots; /* when the blocks after the first wave have started */
     } else {
         sampler->step = accesses / windows;
         sampler->next = sampler->step;
@@ -121,12 +121,14 @@ bool fth_sampler_is_due(const struct fth_sampler *sampler, uint64_t accesses, ui
  * from `before` to `now`. `rest` is the length of the rest in windows. */
 static uint64_t extrapolate(uint64_t before, uint64_t now, double rest)
 {
-    return now + (uint64_t)llround((double)(now - before) * rest);
+    return now > before ? now + (uint64_t)llround((double)(now - before) * rest) : now;
 }
 
 static double find_rest(const struct fth_sampler *sampler, const struct snapshot *before,
                         const struct snapshot *now)
 {
+    if (now->accesses >= sampler->accesses || now->accesses <= before->accesses)
+        return 0;
     return (double)(sampler->accesses - now->accesses) / (double)(now->accesses - before->accesses);
 }
 

@@ -459,6 +459,10 @@ FTH_MUST_USE enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t eve
 /* Loads what the events of warps will need into the host's caches; changes nothing else. To be
  * called with the events of fth_event_queue_ahead(). */
 void fth_warps_prepare(struct fth_warps *warps, uint32_t event);
+/* The accesses that were performed so far, and those of them that are not further parts of an
+ * instruction (FTH_TRACE_CONTINUES). */
+uint64_t fth_warps_accesses(const struct fth_warps *warps);
+uint64_t fth_warps_requests(const struct fth_warps *warps);
 /* When the last access of all warps was complete. */
 uint64_t fth_warps_end(const struct fth_warps *warps);
 

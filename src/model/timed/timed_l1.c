@@ -1,15 +1,15 @@
-/* The L1s of all SMs, with times. An L1 processes one access after the other. A sector that is
- * under way counts as a hit, but its data arrives no earlier. Two kinds of requests merge on the
- * way to the L2:
+/* The L1s of all SMs, with times. An L1 processes one access after the other. A read of a
+ * sector in flight counts as a hit, but waits until the sector arrives. Two kinds of requests merge
+ * on the way to the L2:
  *
  *   reads   Misses in one line become one request of the L2 if they follow each
  *           other closely. If the L2 fetches two sectors for the first of them, the second one
  *           then also counts as a miss of the L2. The time within which they merge varies: for a
  *           quarter of all requests it is zero, otherwise it is evenly distributed up to the
  *           parameter time.merge_cycles. Fitted to an H200 (docs/results/model-heldout.md).
- *   stores  A store to the same line as the store of the SM before it, within
- * time.store_merge_cycles of the first one, is part of the same request: sectors that it has in
- * common with that request count once. */
+ *   stores  A store to the same line as the previous store of the SM, at most
+ *           time.store_merge_cycles after it, becomes part of the same request: sectors that both
+ *           have count once. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>

@@ -31,7 +31,6 @@ struct run {
     struct fth_warps *warps;
     uint64_t next_block; /* of the grid */
     bool dispatching;    /* the event of the dispatcher is in the queue */
-    uint64_t accesses;   /* of warps that were processed */
     bool sampled;        /* only the beginning of the launch was simulated */
     uint32_t dispatch_event;
 };
@@ -65,7 +64,6 @@ static enum fth_status run_event(struct run *run, uint32_t event, uint64_t now,
                                  struct fth_error *error)
 {
     const uint32_t first_slot = fth_warps_first_slot_event(run->warps);
-    run->accesses += event < first_slot;
     if (event < first_slot)
         return fth_warps_run(run->warps, event, now, error);
     if (event == run->dispatch_event)
@@ -87,7 +85,7 @@ static enum fth_status report(const struct run *run, struct fth_error *error)
 /* Ends a window of the sampler. True: the rest of the launch need not be simulated. */
 static bool end_window(struct run *run, uint64_t now)
 {
-    struct fth_sample_state state = {.accesses = run->accesses,
+    struct fth_sample_state state = {.accesses = fth_warps_accesses(run->warps),
                                      .loaded = fth_streams_loaded(run->streams),
                                      .ticks = now,
                                      .l1 = fth_timed_l1s_counts(run->l1s),
@@ -108,7 +106,8 @@ static enum fth_status run_events(struct run *run, struct fth_error *error)
         while (fth_event_queue_ahead(run->queue, &ahead))
             fth_warps_prepare(run->warps, ahead);
         FTH_TRY(run_event(run, event, now, error));
-        if (run->sampler && fth_sampler_is_due(run->sampler, run->accesses, run->next_block) &&
+        if (run->sampler &&
+            fth_sampler_is_due(run->sampler, fth_warps_accesses(run->warps), run->next_block) &&
             end_window(run, now))
             break;
     }
@@ -151,9 +150,9 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
                                &run->streams, error));
     if (fth_timed_l1s_have_rows(run->l1s))
         fth_streams_set_l1s(run->streams, run->l1s);
-    run->accesses = 0;
     run->sampled = false;
-    /* The next launch finds the lines of this one in the L2, unless it begins with an empty L2. */
+    /* Only launches that begin with an empty L2 are sampled. Otherwise, the next launch would need
+     * the L2 as the whole launch leaves it. */
     if (run->sampler)
         fth_sampler_begin(run->sampler,
                           run->setting.cold ? fth_trace_launch_at(run->trace, run->launch)->accesses
@@ -192,7 +191,7 @@ static enum fth_status add_rows(struct run *run, struct fth_error *error)
     struct fth_l2_counts *l2 = fth_timed_l2_counts(run->l2);
     struct fth_sample_estimate whole = {.warps = fth_streams_warps(run->streams),
                                         .ticks = fth_warps_end(run->warps),
-                                        .simulated = run->accesses};
+                                        .simulated = fth_warps_requests(run->warps)};
     if (run->sampled)
         fth_sampler_estimate(run->sampler, l1, l2, &whole);
     const uint64_t ticks = whole.ticks + run->timing.launch;

@@ -29,7 +29,7 @@ enum {
     LOADS_IN_FIRST_LINE = 1
 };
 
-/* The first loads are in the same line of the host's caches as the other members. */
+/* The first load is in the same line of the host's caches as the other members. */
 struct warp {
     _Alignas(HOST_LINE_BYTES) struct fth_warp_stream *stream;
     const struct fth_timed_access *access; /* the next one; NULL: the warp has ended */
@@ -57,11 +57,12 @@ struct soon {
 
 /* The accesses of a scheduler that wait for the L1. They are processed in the order in which they
  * were added. If there is no room, warps wait with their accesses, and the oldest warp gets the
- * next free place. One event of one of these warps is in the event queue, for the time at which a
- * place becomes free. */
+ * next free place. While warps wait, one event per queue is pending. It is due when a place becomes
+ * free, and may belong to any of these warps. */
 struct queue {
-    uint64_t *begun; /* [queue_accesses] ring: when the L1 began with the last accesses */
-    uint32_t last;   /* index of the access that was added before all others */
+    uint64_t
+        *begun; /* [queue_accesses] ring of the times at which the L1 began the last accesses */
+    uint32_t oldest; /* index of the oldest entry of the ring, which is replaced next */
     uint32_t first_waiting;
 };
 
@@ -79,7 +80,8 @@ struct block {
 /* What the model needs of an instruction. */
 struct facts {
     enum fth_trace_access_kind kind;
-    bool is_local; /* accesses local memory */
+    bool is_local;  /* accesses local memory */
+    bool continues; /* a further part of another instruction (FTH_TRACE_CONTINUES) */
     uint32_t wait;
 };
 
@@ -92,6 +94,7 @@ struct fth_warps {
     struct queue *queues;        /* [sms][schedulers] */
     uint64_t *begun;             /* [sms][schedulers][queue_accesses] of `queues` */
     uint64_t started;            /* warps so far */
+    uint64_t accesses, requests; /* so far; `requests` without further parts of an instruction */
     struct block *blocks;        /* [slots] */
     struct warp *warps;          /* [slots][warps_per_block] */
     struct fth_arena memory;     /* of `warps` */
@@ -156,7 +159,10 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
         /* Without a pace, nothing is known; then a result is needed at once. */
         const uint32_t wait = context->has_pace ? instruction->wait : 0;
         warps->facts[i] =
-            (struct facts){instruction->kind, (instruction->hints & FTH_TRACE_LOCAL) != 0, wait};
+            (struct facts){.kind = instruction->kind,
+                           .is_local = (instruction->hints & FTH_TRACE_LOCAL) != 0,
+                           .continues = (instruction->hints & FTH_TRACE_CONTINUES) != 0,
+                           .wait = wait};
     }
     return FTH_OK;
 }
@@ -177,6 +183,16 @@ void fth_warps_destroy(struct fth_warps *warps)
 uint32_t fth_warps_first_slot_event(const struct fth_warps *warps)
 {
     return warps->warp_count;
+}
+
+uint64_t fth_warps_accesses(const struct fth_warps *warps)
+{
+    return warps->accesses;
+}
+
+uint64_t fth_warps_requests(const struct fth_warps *warps)
+{
+    return warps->requests;
 }
 
 uint64_t fth_warps_end(const struct fth_warps *warps)
@@ -326,20 +342,20 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
 
 /* ---- the queue of a scheduler ---- */
 
-/* Returns when there is room for one more access, apart from warps that wait. */
+/* Returns when the queue has a free place, ignoring warps that already wait for one. */
 static uint64_t find_room(const struct fth_warps *warps, const struct queue *queue)
 {
-    return warps->context.timing->queue_accesses ? queue->begun[queue->last] : 0;
+    return warps->context.timing->queue_accesses ? queue->begun[queue->oldest] : 0;
 }
 
-/* Adds an access with which the L1 begins at a time. */
+/* Records that the L1 begins an access at `begun`. */
 static void add_to_queue(const struct fth_warps *warps, struct queue *queue, uint64_t begun)
 {
     const uint32_t places = warps->context.timing->queue_accesses;
     if (!places)
         return;
-    queue->begun[queue->last] = begun;
-    queue->last = queue->last + 1 < places ? queue->last + 1 : 0;
+    queue->begun[queue->oldest] = begun;
+    queue->oldest = queue->oldest + 1 < places ? queue->oldest + 1 : 0;
 }
 
 /* Lets a warp wait for room. */
@@ -383,6 +399,9 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
         add_load(warp, warp->issued + facts->wait, done);
     warps->end = done > warps->end ? done : warps->end;
     add_to_queue(warps, &warps->queues[warp->scheduler], begun);
+    warps->accesses++;
+    warps->requests += !facts->continues;
+    /* The warp needs the data of its shared-memory requests, which the L1 processes first. */
     return schedule(warps, event, access->shared ? begun : now, error);
 }
 

@@ -35,11 +35,11 @@ static void windows_of_many_waves_are_waves(void **state)
     const struct fth_l2_counts l2[2] = {{.far_hits = 0}};
     const struct fth_sample_state at = {.accesses = 1, .l1 = l1, .l2 = l2, .warps = warps};
     struct fth_sampler *sampler = begin(ACCESSES, 64 * (uint64_t)SLOTS);
-    assert_false(fth_sampler_is_due(sampler, ACCESSES, SLOTS - 1));
-    assert_true(fth_sampler_is_due(sampler, 0, SLOTS));
+    assert_false(fth_sampler_is_due(sampler, ACCESSES, 2 * (uint64_t)SLOTS - 1));
+    assert_true(fth_sampler_is_due(sampler, 0, 2 * (uint64_t)SLOTS));
     assert_false(fth_sampler_mark(sampler, &at));
-    assert_false(fth_sampler_is_due(sampler, ACCESSES, 5 * (uint64_t)SLOTS - 1));
-    assert_true(fth_sampler_is_due(sampler, 0, 5 * (uint64_t)SLOTS));
+    assert_false(fth_sampler_is_due(sampler, ACCESSES, 6 * (uint64_t)SLOTS - 1));
+    assert_true(fth_sampler_is_due(sampler, 0, 6 * (uint64_t)SLOTS));
     fth_sampler_destroy(sampler);
 }
 

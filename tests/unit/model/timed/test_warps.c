@@ -216,6 +216,7 @@ static void the_oldest_warp_gets_the_next_place_in_the_queue(void **state)
                  {.from = 2, .to = 2, .count = 1, .instructions = 1}},
         .cycles = 54 + 100 + 2 + 100};
     expect_cycles(&row);
+    assert_int_equal(run(&row).simulated_warps, 5); /* three of them have two events each */
     row.sets[3] = "0";
     row.cycles = 55 + 100 + 2 + 100;
     expect_cycles(&row);
