@@ -512,20 +512,6 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
     return false;
 }
 
-bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
-                           const struct fth_ptx_lane_group *group, unsigned bytes,
-                           enum fth_ptx_access_kind kind)
-{
-    const struct fth_ptx_run *run = warp->block->run;
-    if (!run->sees_accesses)
-        return true;
-    if (run->check_async)
-        fth_hazard_access(warp, inst, group, bytes, kind);
-    return !run->observer || !run->observer->access ||
-           notify(warp, inst, group->space, group->block, group->mask, bytes, kind,
-                  group->addresses, NULL, (struct additions){NULL, NULL});
-}
-
 bool fth_ptx_notify_texels(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,
                            enum fth_ptx_access_kind kind, const struct fth_ptx_texels *texels)
@@ -538,6 +524,13 @@ bool fth_ptx_notify_texels(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     return !run->observer || !run->observer->access ||
            notify(warp, inst, group->space, group->block, group->mask, bytes, kind,
                   group->addresses, NULL, (struct additions){NULL, texels});
+}
+
+bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           const struct fth_ptx_lane_group *group, unsigned bytes,
+                           enum fth_ptx_access_kind kind)
+{
+    return fth_ptx_notify_texels(warp, inst, group, bytes, kind, NULL);
 }
 
 bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
