@@ -132,17 +132,6 @@ static void fill_kernel(const struct fth_trace_row *row, const struct shown *sho
     }
 }
 
-/* Returns the kind of the accesses of an instruction, in words. */
-static const char *kind_of(const struct fth_trace_instruction *instruction)
-{
-    static const char *const kinds[] = {"read", "write", "atomic"};
-    static const char *const local[] = {"local read", "local write", "local atomic"};
-    static const char *const texture[] = {"texture read", "surface write", "surface atomic"};
-    return (instruction->hints & FTH_TRACE_LOCAL     ? local
-            : instruction->hints & FTH_TRACE_TEXTURE ? texture
-                                                     : kinds)[instruction->kind];
-}
-
 /* Maximum length of the list of calls of inlined code, which is cut after it. */
 enum { CALLS_BYTES = 1024 };
 
@@ -155,7 +144,7 @@ static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells, c
     cells[2].text = fth_source_file(source);
     cells[3].number =
         row->instruction->source_line ? (double)row->instruction->source_line : (double)NAN;
-    cells[4].text = kind_of(row->instruction);
+    cells[4].text = fth_trace_kind_name(row->instruction);
     cells[5].number = row->instruction->bytes;
     cells[6].number = (double)sum(row->requests);
     cells[7].number = (double)sum(row->sectors);

@@ -141,6 +141,8 @@ FTH_API size_t fth_trace_instruction_count(const struct fth_trace *trace);
  * index. */
 FTH_API const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_trace *trace,
                                                                      size_t index);
+/* Returns the kind of the accesses of an instruction in words, such as "local read". */
+FTH_API const char *fth_trace_kind_name(const struct fth_trace_instruction *instruction);
 
 /* One access of one warp: the tuple {AN, BID, WID, S, NT, {ADD}} of the RDGC paper. */
 struct fth_trace_access {

@@ -151,6 +151,16 @@ static bool count_access(struct row *row, enum fth_trace_access_kind kind, uint3
     return true;
 }
 
+const char *fth_trace_kind_name(const struct fth_trace_instruction *instruction)
+{
+    static const char *const kinds[] = {"read", "write", "atomic"};
+    static const char *const local[] = {"local read", "local write", "local atomic"};
+    static const char *const texture[] = {"texture read", "surface write", "surface atomic"};
+    return (instruction->hints & FTH_TRACE_LOCAL     ? local
+            : instruction->hints & FTH_TRACE_TEXTURE ? texture
+                                                     : kinds)[instruction->kind];
+}
+
 size_t fth_trace_first_part(const struct fth_trace *trace, size_t instruction)
 {
     const struct fth_trace_instruction *part = fth_trace_instruction_at(trace, instruction), *other;

@@ -122,17 +122,6 @@ static const struct fth_column parameter_columns[] = {
 
 static const char *const sources[] = {"default", "description", "set"};
 
-/* Returns the kind of the accesses of an instruction, in words. */
-static const char *kind_of(const struct fth_trace_instruction *instruction)
-{
-    static const char *const kinds[] = {"read", "write", "atomic"};
-    static const char *const local[] = {"local read", "local write", "local atomic"};
-    static const char *const texture[] = {"texture read", "surface write", "surface atomic"};
-    return (instruction->hints & FTH_TRACE_LOCAL     ? local
-            : instruction->hints & FTH_TRACE_TEXTURE ? texture
-                                                     : kinds)[instruction->kind];
-}
-
 static void put_count(struct fth_cells *cells, uint64_t number)
 {
     fth_cells_put(cells, NULL, (double)number);
@@ -193,7 +182,7 @@ static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
     fth_cells_put_text(cells, fth_source_file(instruction->source));
     fth_cells_put(cells, NULL,
                   instruction->source_line ? (double)instruction->source_line : (double)NAN);
-    fth_cells_put_text(cells, kind_of(instruction));
+    fth_cells_put_text(cells, fth_trace_kind_name(instruction));
     put_count(cells, instruction->bytes);
     put_count(cells, sum(row->warps));
     put_count(cells, sum(row->l1.sectors));
@@ -456,7 +445,7 @@ static void write_instruction(struct fth_json_writer *json,
         fth_json_end(json, ']');
     }
     fth_json_key(json, "kind");
-    fth_json_text(json, kind_of(instruction));
+    fth_json_text(json, fth_trace_kind_name(instruction));
     fth_json_key(json, "bytes");
     fth_json_number(json, instruction->bytes);
 }
