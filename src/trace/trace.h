@@ -286,8 +286,9 @@ FTH_MUST_USE enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cur
 
 /* ---- trace_stats.c ---- */
 
-/* Returns the index of the instruction whose further accesses `instruction` has
- * (FTH_TRACE_CONTINUES), or `instruction` if it has none. */
+/* An instruction with FTH_TRACE_CONTINUES stands for the further accesses of another instruction.
+ * Returns the index of that instruction; returns `instruction` itself without the flag, or if the
+ * trace has no such instruction. */
 size_t fth_trace_first_part(const struct fth_trace *trace, size_t instruction);
 
 /* ---- trace_writer.c ---- */

@@ -207,9 +207,9 @@ bool fth_sampler_mark(struct fth_sampler *sampler, const struct fth_sample_state
            is_steady(sampler);
 }
 
-/* Returns the sectors that the whole launch writes to memory. Once the L2 is full, each line that
- * is allocated evicts another one. So the changed sectors of all lines but the last ones, as many
- * as fit, are written. */
+/* Returns the sectors that the whole launch writes to memory. Once the L2 is full, each allocated
+ * line evicts another one. All changed sectors are therefore written except those of the last
+ * lines, which still fit in the L2. */
 static uint64_t estimate_writes(const struct snapshot *before, const struct snapshot *now,
                                 size_t instructions, double rest)
 {

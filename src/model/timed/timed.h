@@ -410,7 +410,7 @@ struct fth_sample_estimate {
     double l1_error, l2_error; /* expected errors of the hits of reads, in sectors */
 };
 
-/* `rate`: at least one of this number of accesses is simulated. */
+/* `rate`: at least 1/rate of the accesses are simulated. */
 FTH_MUST_USE enum fth_status fth_sampler_create(unsigned rate, size_t instructions,
                                                 struct fth_sampler **sampler,
                                                 struct fth_error *error);

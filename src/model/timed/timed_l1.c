@@ -112,7 +112,7 @@ static void place_l1s(struct fth_timed_l1s *l1s)
     }
 }
 
-/* Creates the structure that all L1s are copies in. */
+/* Creates the fth_cache that all L1s share. */
 static enum fth_status create_shared(struct fth_timed_l1s *l1s, struct fth_error *error)
 {
     struct fth_timed_cache *shared = &l1s->caches[0];

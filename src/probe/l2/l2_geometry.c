@@ -83,10 +83,10 @@ static const double line_footprint = 1.6;
  * FIRST_BETWEEN to LAST_BETWEEN are larger than one of two partitions and smaller than both. */
 static const double footprints[] = {0.3, 0.45, 0.6, 0.75, 0.9, 1.1, 1.25};
 enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_BETWEEN = 2, LAST_BETWEEN = 4 };
-/* Measurements of the footprint of the onset, each in other memory. On an H200, a touch of 0.45 of
- * the size evicts about 6 of 1,024 lines, but none in the memory of one run of seven: how evenly
- * pages are distributed over the sets depends on their physical addresses. Chosen: so that one run
- * of 2,000 evicts none in all of them. */
+/* Number of measurements of the onset footprint, each in different memory. On an H200, touching
+ * 0.45 of the size evicts about 6 of 1,024 lines, but none in one run of seven, because the
+ * physical addresses decide how evenly pages fill the sets. Chosen: all four measurements miss the
+ * evictions in about one of 2,000 runs. */
 enum {
     ONSET_REPEATS = 4,
     MAX_ONSETS = 3, /* candidates that are repeated; the onset is unknown if all fail. Chosen. */
@@ -339,9 +339,9 @@ static enum fth_status repeat_footprint(struct l2 *l2, const struct fth_outcomes
     return FTH_OK;
 }
 
-/* Repeats the footprint of the onset in other memory. If lines are evicted there, the next smaller
- * footprint is the candidate. The evidence are the measurements of the onset, after which all lines
- * were in L2, and those of a rejected candidate after which they were not. */
+/* Repeats the measurement of the onset footprint in other memory. If lines are evicted there, tries
+ * the next smaller footprint. Measurements count as agreeing if all lines stayed at the accepted
+ * footprint, or if lines were evicted at a rejected one. */
 static enum fth_status confirm_onset(struct l2 *l2, const struct fth_outcomes *outcomes,
                                      const uint64_t *footprint_bytes, const uint64_t *bytes,
                                      uint64_t line, struct fth_error *error)

@@ -374,8 +374,8 @@ static enum fth_status read_shape(struct import *import, const char *text, uint3
                : FTH_OK;
 }
 
-/* Reads "texture T L" of an instruction on a texture or surface: its texels per lane, and the lanes
- * of a request (FTH_TRACE_TEXTURE). */
+/* Reads "texture T L" of an instruction on a texture or surface: T texels per lane, and L lanes per
+ * request (FTH_TRACE_TEXTURE). */
 static enum fth_status read_texture(struct import *import, const char *text, uint32_t *hints)
 {
     static const char word[] = " texture ";
