@@ -87,6 +87,37 @@ struct fth_model_profile {
     size_t count; /* length of `counts`; 0: the row has no profile */
 };
 
+/* Read sectors that missed in a level, by cause (docs/model/misses.md). The sum is
+ * sectors[FTH_TRACE_READ] - hits[FTH_TRACE_READ] of the level. All are 0 unless
+ * fth_model_options.diagnose is set. */
+struct fth_model_misses {
+    uint64_t cold;     /* the first read of the sector in this cache, whose line is not present */
+    uint64_t capacity; /* a fully associative LRU cache of the same size would miss, too */
+    uint64_t
+        conflict; /* such a cache would hit: the sets or the replacement policy are the cause */
+    uint64_t coherence; /* a write or an atomic had removed the line */
+    uint64_t sector;    /* the line was present, but this sector of it had never been fetched */
+};
+
+/* Accesses of warps to shared memory. A wavefront is one pass through the banks; an access takes
+ * several if lanes access different words of the same bank, or if it is wide. */
+struct fth_shared_counts {
+    uint64_t requests[3]; /* warp accesses, by enum fth_trace_access_kind */
+    uint64_t wavefronts;
+    uint64_t ideal_wavefronts;  /* wavefronts without bank conflicts */
+    uint64_t padded_wavefronts; /* wavefronts if a word of padding followed every 32 words */
+};
+
+/* What the threads of a kernel need. All are 0 unless fth_model_options.diagnose is set. The arrays
+ * are indexed by enum fth_trace_access_kind. */
+struct fth_model_demand {
+    uint64_t requested_bytes[3]; /* bytes that threads access, summed over the threads */
+    uint64_t used_bytes[3];      /* different bytes within each warp access */
+    uint64_t ideal_sectors[3];   /* sectors if the used bytes of each warp access were adjacent */
+    uint64_t touched_bytes[3];   /* different bytes over all launches, by kind */
+    uint64_t touched_all_bytes;  /* different bytes over all launches, of all kinds together */
+};
+
 /* The results of a kernel over all its launches, of one launch, or of one instruction over all
  * launches of its kernel. In the model, the near and the far partition of an L2
  * (docs/glossary.md) are called sides. */
@@ -134,6 +165,13 @@ struct fth_model_row {
     /* Accesses of warps that were simulated: the sum of `warps`, or less with
      * fth_model_options.sample. Set only in rows of kernels and launches of the model with time. */
     uint64_t simulated_warps;
+    struct fth_model_misses l1_misses, l2_misses;
+    struct fth_model_demand demand; /* 0 in rows of single launches */
+    /* Accesses to shared memory, which `warps` leaves out. */
+    struct fth_shared_counts shared;
+    /* Instructions that all warps issue, as estimated from the PTX; NAN: unknown. Set only in rows
+     * of kernels and launches. */
+    double warp_instructions;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
@@ -162,6 +200,9 @@ struct fth_model_options {
      * hit ratios are steady. Estimate the counts of the whole launch. 2 to 64; 0 or 1: simulate
      * launches completely. Only with time, and not together with `bypassed` and `curves`. */
     unsigned sample;
+    /* Also compute why reads miss and what the threads need (struct fth_model_misses and
+     * fth_model_demand). */
+    bool diagnose;
 };
 /* Initialises a struct fth_model_options; the arguments are designated initialisers. */
 #define FTH_MODEL_OPTIONS(...) FTH_OPTIONS(struct fth_model_options, __VA_ARGS__)
