@@ -143,6 +143,22 @@ extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_blo
     &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_cluster,                   \
         &cli_option_shared, &cli_option_arg, &cli_option_seed
 
+/* ---- cli_model.c ---- */
+
+extern const struct cli_option cli_option_lines, cli_option_source, cli_option_each_launch,
+    cli_option_rdgc;
+/* The options of a command that shows results of the model. */
+#define CLI_VIEW_OPTIONS                                                                           \
+    &cli_option_source, &cli_option_lines, &cli_option_each_launch, &cli_option_rdgc
+
+/* Returns the view that these options select. */
+enum fth_model_view cli_model_view(const struct cli_arguments *arguments);
+/* Writes a result in the format of the arguments to *text, which the caller frees. Source files are
+ * also searched in the folder of `input`, which may be NULL. Returns the exit code. */
+int cli_put_model(const struct cli_arguments *arguments, enum fth_model_view view,
+                  const struct fth_model_result *result, const struct fth_model_params *params,
+                  const char *input, char **text, size_t *size);
+
 /* The values of these options. `options` points to the other members. */
 struct cli_launch_values {
     struct fth_launch_options options;

@@ -40,11 +40,6 @@ static const struct cli_option option_check = {
     "report races on shared memory: accesses of different threads without a barrier between them, "
     "and missing waits for asynchronous copies; without tracing and modelling; the exit code is 2 "
     "if there are any and the program succeeds"};
-static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
-                                               "print one row per memory instruction, with its "
-                                               "line in the PTX and, if known, in the CUDA source"};
-static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_NONE,
-                                                  "print one row per launch"};
 
 /* ---- the program ---- */
 
@@ -114,13 +109,6 @@ static bool run_program(const struct cli_arguments *arguments, const char *folde
 
 /* ---- results ---- */
 
-static enum fth_model_view view_of(const struct cli_arguments *arguments)
-{
-    return cli_value(arguments, &option_lines)      ? FTH_MODEL_VIEW_LINES
-           : cli_value(arguments, &option_launches) ? FTH_MODEL_VIEW_LAUNCHES
-                                                    : FTH_MODEL_VIEW_KERNELS;
-}
-
 /* Writes a text to the file of -o, or to stderr, and frees it. */
 static int put_text(const struct cli_arguments *arguments, char *text, size_t size)
 {
@@ -136,9 +124,8 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
     struct cli_arguments with_gpu = *arguments;
     struct fth_model_params *params = NULL;
     struct fth_model_result *result = NULL;
-    struct fth_report_options report = cli_report_options(arguments);
     struct fth_error error = FTH_NO_ERROR;
-    const struct fth_model_options options = FTH_MODEL_OPTIONS(.log = &cli_log);
+    const struct fth_model_options options = FTH_MODEL_OPTIONS(.log = &cli_log, .diagnose = true);
     const char *gpu = cli_value(arguments, &option_gpu);
     char *text = NULL;
     size_t size = 0;
@@ -146,10 +133,11 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
     with_gpu.values[0] = gpu ? gpu : "h200";
     with_gpu.option_count = 1;
     int code = cli_read_parameters(&with_gpu, &params);
-    if (code == CLI_DONE && (fth_model_run(trace, params, &options, &result, &error) != FTH_OK ||
-                             fth_report_model(cli_format(arguments), view_of(arguments), result,
-                                              params, &report, &text, &size, &error) != FTH_OK))
+    if (code == CLI_DONE && fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
         code = cli_fail(&error);
+    if (code == CLI_DONE)
+        code = cli_put_model(arguments, cli_model_view(arguments), result, params,
+                             arguments->word_count ? arguments->words[0] : NULL, &text, &size);
     if (code == CLI_DONE)
         code = put_text(arguments, text, size);
     fth_model_result_destroy(result);
@@ -243,9 +231,13 @@ static int exec(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_gpu,        &option_kernel,     &option_launch,    &option_trace,    &option_save,
-    &option_launches,   &option_lines,      &option_no_model,  &option_check,    &cli_option_json,
-    &cli_option_format, &cli_option_output, &cli_option_quiet, &cli_option_help, NULL,
+    &option_gpu,        &option_kernel,
+    &option_launch,     &option_trace,
+    &option_save,       CLI_VIEW_OPTIONS,
+    &option_no_model,   &option_check,
+    &cli_option_json,   &cli_option_format,
+    &cli_option_output, &cli_option_quiet,
+    &cli_option_help,   NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static const struct cli_option option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
@@ -12,11 +13,6 @@ static const struct cli_option option_set = {
 static const struct cli_option option_parameters = {
     "parameters", 0, NULL, CLI_WORD_NONE,
     "list all parameters, their values, and where the values come from; needs no trace"};
-static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
-                                               "print one row per memory instruction, with its "
-                                               "line in the PTX and, if known, in the CUDA source"};
-static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_NONE,
-                                                  "print one row per launch"};
 static const struct cli_option option_profile = {
     "profile", 0, NULL, CLI_WORD_NONE,
     "print how many sectors hit at each reuse distance: the number of different other lines of the "
@@ -42,24 +38,29 @@ static const struct cli_option option_sample = {
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
-    return cli_value(arguments, &option_lines)      ? FTH_MODEL_VIEW_LINES
-           : cli_value(arguments, &option_launches) ? FTH_MODEL_VIEW_LAUNCHES
-           : cli_value(arguments, &option_profile)  ? FTH_MODEL_VIEW_PROFILE
-           : cli_value(arguments, &option_curve)    ? FTH_MODEL_VIEW_CURVE
-                                                    : FTH_MODEL_VIEW_KERNELS;
+    return cli_value(arguments, &option_profile) ? FTH_MODEL_VIEW_PROFILE
+           : cli_value(arguments, &option_curve) ? FTH_MODEL_VIEW_CURVE
+           : cli_value(arguments, &option_l1_off) && !cli_value(arguments, &cli_option_lines)
+               ? FTH_MODEL_VIEW_KERNELS
+               : cli_model_view(arguments);
+}
+
+/* Returns whether a view, or JSON, shows what only a diagnosis computes. */
+static bool is_diagnosis(const struct cli_arguments *arguments)
+{
+    return view_of(arguments) >= FTH_MODEL_VIEW_SUMMARY ||
+           strcmp(cli_format(arguments), "json") == 0;
 }
 
 static int put(const struct cli_arguments *arguments, enum fth_model_view view,
                const struct fth_model_result *result, const struct fth_model_params *params)
 {
-    struct fth_report_options options = cli_report_options(arguments);
-    struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
-    if (fth_report_model(cli_format(arguments), view, result, params, &options, &text, &size,
-                         &error) != FTH_OK)
-        return cli_fail(&error);
-    return cli_put_text(arguments, text, size);
+    const int code =
+        cli_put_model(arguments, view, result, params,
+                      arguments->word_count ? arguments->words[0] : NULL, &text, &size);
+    return code == CLI_DONE ? cli_put_text(arguments, text, size) : code;
 }
 
 /* ---- parameters ---- */
@@ -195,7 +196,8 @@ static int model_input(const struct cli_arguments *arguments, const struct fth_m
 {
     struct fth_model_options options =
         FTH_MODEL_OPTIONS(.bypassed = cli_value(arguments, &option_l1_off) != NULL,
-                          .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log);
+                          .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log,
+                          .diagnose = is_diagnosis(arguments));
     struct fth_trace *trace = NULL;
     if (!cli_parse_threads(arguments, &options.threads) ||
         !parse_orders(arguments, &options.orders) || !parse_sample(arguments, &options.sample))
@@ -237,8 +239,7 @@ static const struct cli_option *const options[] = {
     &cli_option_gpu,
     &option_set,
     &option_parameters,
-    &option_launches,
-    &option_lines,
+    CLI_VIEW_OPTIONS,
     &option_profile,
     &option_curve,
     &option_l1_off,
@@ -260,6 +261,8 @@ static const struct cli_option *const options[] = {
 static const struct cli_example examples[] = {
     {"fathom model examples/workloads/2mm.json --gpu h200",
      "predict the hit ratios of two kernels on an H200"},
+    {"fathom model examples/tutorial/particles.json --source",
+     "show next to each source line what it moves and where it misses"},
     {"fathom model 2mm.trace --gpu h200 --lines", "show which source lines miss"},
     {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "model a smaller L1"},
     {"fathom model program.capsule --gpu h200 --launch 100..199",

@@ -172,6 +172,9 @@ struct fth_model_row {
     /* Instructions that all warps issue, as estimated from the PTX; NAN: unknown. Set only in rows
      * of kernels and launches. */
     double warp_instructions;
+    /* Wavefronts of shared memory and instructions, divided by the SMs that have blocks; for a
+     * kernel, the sum over its launches. */
+    double wavefronts_per_sm, warp_instructions_per_sm;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
@@ -259,26 +262,85 @@ FTH_API double fth_model_sample_error(const struct fth_model_row *row, int level
 FTH_API double fth_model_access_cycles(const struct fth_model_row *row,
                                        const struct fth_model_params *params);
 
-/* The part of the memory system that limits the time floor. */
-enum fth_model_limit { FTH_LIMIT_NONE, FTH_LIMIT_L1, FTH_LIMIT_L2, FTH_LIMIT_MEMORY };
-/* Returns a lower bound of the time that a kernel or a launch takes, in seconds: the time that its
- * traffic takes in the L1s, the L2 or memory at full bandwidth, whichever is longest. A level whose
- * bandwidth is unknown does not take part; NAN: none is known, or the row is that of an
- * instruction. *limit gets the level that takes longest, FTH_LIMIT_NONE without traffic; `limit`
- * may be NULL. */
+/* What can limit the time of a kernel. FTH_LIMIT_ISSUE: the instructions that the schedulers of an
+ * SM issue per cycle. FTH_LIMIT_LATENCY: no unit is busy most of the time, so the kernel waits: for
+ * single accesses, atomics on the same address, barriers, or its own launch. */
+enum fth_model_limit {
+    FTH_LIMIT_NONE,
+    FTH_LIMIT_L1,
+    FTH_LIMIT_L2,
+    FTH_LIMIT_MEMORY,
+    FTH_LIMIT_SHARED,
+    FTH_LIMIT_ISSUE,
+    FTH_LIMIT_LATENCY,
+    FTH_LIMITS /* number of limits */
+};
+/* Returns the name of a limit, such as "memory"; NULL for FTH_LIMIT_NONE. */
+FTH_API const char *fth_model_limit_name(enum fth_model_limit limit);
+/* Lower bounds of the time that a kernel or a launch takes, in seconds. */
+struct fth_model_floors {
+    /* The time that the work of each unit takes at its full rate. NAN: the rate or the work is
+     * unknown. Those of FTH_LIMIT_NONE and FTH_LIMIT_LATENCY are always NAN. */
+    double seconds[FTH_LIMITS];
+    enum fth_model_limit longest; /* FTH_LIMIT_NONE: all are 0 or unknown */
+    /* The longest one or, if it is less than half of the estimated time, FTH_LIMIT_LATENCY. */
+    enum fth_model_limit bottleneck;
+};
+/* Computes the floors of a row of a kernel or a launch. For an instruction, all are unknown. */
+FTH_API void fth_model_floors(const struct fth_model_row *row,
+                              const struct fth_model_params *params,
+                              struct fth_model_floors *floors);
+/* Returns the longest floor in seconds; NAN: none is known. *limit gets the unit that it belongs
+ * to; `limit` may be NULL. */
 FTH_API double fth_model_floor_s(const struct fth_model_row *row,
                                  const struct fth_model_params *params,
                                  enum fth_model_limit *limit);
 
+/* Bytes that are moved at the levels of the memory system, and how many of them are used. */
+struct fth_model_traffic {
+    uint64_t l1_bytes;     /* sectors that accesses read and write in the L1s */
+    uint64_t l2_bytes;     /* sectors that the L2 receives and sends */
+    uint64_t memory_bytes; /* sectors that are read from and written to memory */
+    /* fth_model_demand.used_bytes per byte of l1_bytes and l2_bytes. That of the L2 exceeds 1 if
+     * the L1s serve accesses. NAN: nothing is moved, or the demand is unknown. */
+    double l1_efficiency, l2_efficiency;
+    /* Different bytes that are read per byte read from memory. */
+    double memory_efficiency;
+};
+/* Computes the traffic of any row. */
+FTH_API void fth_model_traffic(const struct fth_model_row *row,
+                               const struct fth_model_params *params,
+                               struct fth_model_traffic *traffic);
+
 /* The part of a result that text and CSV show. JSON contains all parts. */
 enum fth_model_view {
-    FTH_MODEL_VIEW_KERNELS,   /* one row per kernel */
-    FTH_MODEL_VIEW_LAUNCHES,  /* one row per launch */
-    FTH_MODEL_VIEW_LINES,     /* instructions, with their lines in the PTX file */
-    FTH_MODEL_VIEW_PROFILE,   /* fth_model_profile */
-    FTH_MODEL_VIEW_CURVE,     /* fth_model_curve */
-    FTH_MODEL_VIEW_PARAMETERS /* the parameters; needs no result */
+    FTH_MODEL_VIEW_KERNELS,    /* one row per kernel */
+    FTH_MODEL_VIEW_LAUNCHES,   /* one row per launch */
+    FTH_MODEL_VIEW_LINES,      /* instructions, with their lines in the PTX file */
+    FTH_MODEL_VIEW_PROFILE,    /* fth_model_profile */
+    FTH_MODEL_VIEW_CURVE,      /* fth_model_curve */
+    FTH_MODEL_VIEW_PARAMETERS, /* the parameters; needs no result */
+    /* The following views need a result of a run with fth_model_options.diagnose. Their text fits
+     * fth_report_options.columns. In CSV, the first two have the columns of
+     * FTH_MODEL_VIEW_KERNELS and FTH_MODEL_VIEW_LAUNCHES, and the others those of the lines. */
+    FTH_MODEL_VIEW_SUMMARY,        /* kernels, and the figures per level of the longest ones */
+    FTH_MODEL_VIEW_LAUNCH_SUMMARY, /* launches */
+    FTH_MODEL_VIEW_SOURCE_LINES,   /* one row per source line */
+    FTH_MODEL_VIEW_SOURCE          /* the source with the figures of each line in the margin */
 };
+/* What fth_report_diagnosis shows besides a result. Initialise it with FTH_MODEL_REPORT. */
+struct fth_model_report {
+    size_t size; /* of this struct in bytes */
+    /* Folders in which source files are searched that do not exist at their own paths, up to a
+     * NULL; NULL: none. */
+    const char *const *folders;
+    /* Path of the PTX file, whose lines are shown for kernels without source; NULL: unknown. */
+    const char *ptx;
+    bool sources; /* JSON: also write the text of the source files */
+};
+/* Initialises a struct fth_model_report; the arguments are designated initialisers. */
+#define FTH_MODEL_REPORT(...) FTH_OPTIONS(struct fth_model_report, __VA_ARGS__)
+
 /* Shows a result. `result` may be NULL if only parameters are shown. `options` may be NULL.
  * FTH_INVALID: the format is not text, json or csv. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_model(const char *format, enum fth_model_view view,
@@ -287,6 +349,11 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_model(const char *format, enum f
                                                       const struct fth_report_options *options,
                                                       char **text, size_t *size,
                                                       struct fth_error *error);
+/* The same with what `more` adds, which may be NULL. */
+FTH_API FTH_MUST_USE enum fth_status fth_report_diagnosis(
+    const char *format, enum fth_model_view view, const struct fth_model_result *result,
+    const struct fth_model_params *params, const struct fth_model_report *more,
+    const struct fth_report_options *options, char **text, size_t *size, struct fth_error *error);
 
 #ifdef __cplusplus
 }

@@ -195,6 +195,12 @@ struct fth_trace_row {
      * the counts above leave out. For an instruction on a texture or surface, the counts above are
      * those of these requests, and its accesses are texels. */
     uint64_t texture_requests[3], texture_sectors[3];
+    /* What the threads need. Rows of kernels leave out local memory, textures and surfaces. */
+    uint64_t requested_bytes[3]; /* bytes that threads access, summed over the threads */
+    uint64_t used_bytes[3];      /* different bytes within each warp access */
+    uint64_t ideal_sectors[3];   /* sectors if the used bytes of each warp access were adjacent */
+    uint64_t touched_bytes[3];   /* different words of 4 bytes over all launches, in bytes */
+    uint64_t touched_all_bytes;  /* the same for accesses of any kind */
 };
 
 /* The totals of a trace, in rows. */

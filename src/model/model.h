@@ -7,6 +7,7 @@
  *   params_table.c  table of all parameters
  *   shape.c         cache geometry for a launch      place.c         SM and wave of each block
  *   result.c        result rows and metrics          sharing_keys.c  what several models can share
+ *   floors.c        time floors, bytes per level
  *
  * level/: one cache at a time (level.h)
  *   coalesce.c      warp accesses to line requests   mshr.c          misses in flight
@@ -21,6 +22,7 @@
  *   l2_feed.c       rounds of requests to an L2      join.c          merges reads of several SMs
  *   rows.c          counts of launches and kernels   curves.c        curves of stack distances
  *   part_log.c      progress of a part of a run      orders.c        runs with different orders
+ *   demand.c        what threads need
  *
  * timed/: the model with time (timed.h)
  *
@@ -323,6 +325,7 @@ struct fth_model_result {
     struct fth_model_row *rows;
     size_t row_count, row_capacity;
     bool timed;                            /* accesses had times */
+    bool diagnosed;                        /* fth_model_options.diagnose */
     struct fth_model_intervals *intervals; /* [row_count]; NULL: only one order was run */
     unsigned sample;                       /* fth_model_options.sample; 0: none */
     unsigned orders;                       /* runs that `intervals` cover; 0: `intervals` is NULL */

@@ -62,6 +62,9 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     row->l2_fails += from->l2_fails;
     row->l1_read_sectors_per_sm += from->l1_read_sectors_per_sm;
     row->seconds += from->seconds;
+    row->warp_instructions += from->warp_instructions;
+    row->warp_instructions_per_sm += from->warp_instructions_per_sm;
+    row->wavefronts_per_sm += from->wavefronts_per_sm;
     row->simulated_warps += from->simulated_warps;
     row->l1_error_sectors += from->l1_error_sectors;
     row->l2_error_sectors += from->l2_error_sectors;
@@ -154,45 +157,4 @@ double fth_model_access_cycles(const struct fth_model_row *row,
     return (cycles(params, fth_model_key(FTH_MODEL_L1, FTH_KEY_LATENCY_CYCLES), l1) +
             scale * below) /
            (double)all;
-}
-
-/* ---- time floor ---- */
-
-/* Returns the bytes of a sector; a line without sectors is one sector. */
-static double sector_bytes(const struct fth_model_params *params, enum fth_model_level level)
-{
-    const double sector = params->values[fth_model_key(level, FTH_KEY_SECTOR)].number;
-    return sector > 0 ? sector : params->values[fth_model_key(level, FTH_KEY_LINE)].number;
-}
-
-double fth_model_floor_s(const struct fth_model_row *row, const struct fth_model_params *params,
-                         enum fth_model_limit *limit)
-{
-    const struct fth_model_value *values = params->values;
-    const double l1_sector = sector_bytes(params, FTH_MODEL_L1);
-    const double l2_sector = sector_bytes(params, FTH_MODEL_L2);
-    const double l2_sectors = (double)row->l2.sectors[FTH_TRACE_READ] +
-                              (double)row->l2.sectors[FTH_TRACE_WRITE] +
-                              (double)row->l2.sectors[FTH_TRACE_ATOMIC];
-    /* The bandwidth of the L1s is that of all SMs together, of which a launch may use only some. */
-    const double seconds[] = {
-        [FTH_LIMIT_L1] = row->l1_read_sectors_per_sm * l1_sector * values[FTH_KEY_SMS].number /
-                         values[fth_model_key(FTH_MODEL_L1, FTH_KEY_BYTES_PER_S)].number,
-        [FTH_LIMIT_L2] = l2_sectors * l2_sector /
-                         values[fth_model_key(FTH_MODEL_L2, FTH_KEY_BYTES_PER_S)].number,
-        [FTH_LIMIT_MEMORY] = (double)(row->dram_reads + row->dram_writes) * l2_sector /
-                             values[FTH_KEY_MEMORY_BYTES_PER_S].number,
-    };
-    double floor_s = (double)NAN;
-    enum fth_model_limit longest = FTH_LIMIT_NONE;
-    for (int i = FTH_LIMIT_L1; i <= FTH_LIMIT_MEMORY && !row->instruction; i++) {
-        if (!isfinite(seconds[i]))
-            continue; /* the bandwidth is unknown */
-        if (seconds[i] > 0 && !(seconds[i] <= floor_s))
-            longest = (enum fth_model_limit)i;
-        floor_s = seconds[i] <= floor_s ? floor_s : seconds[i];
-    }
-    if (limit)
-        *limit = longest;
-    return floor_s;
 }

@@ -5,7 +5,8 @@
  *   gpu_text.c        a description for the terminal   table.c          a table for the terminal
  *   gpu_drawing.c     its elements as boxes            plot.c           a plot for the terminal
  *   gpu_table.c       its main figures                 bench_results.c  results of benches
- *   gpu_paragraphs.c  structure, sources, unknowns     model_results.c  results of the cache model
+ *   gpu_paragraphs.c  structure, sources, unknowns     model_results.c  tables of the cache model;
+ *                     also model_summary.c, model_source.c, model_json.c and model_intervals.c
  *   draw.c            nested boxes                     points_table.c   points of an exploration
  *   json.c            fathom-gpu/1 documents, tables   dissection.c     sets, ways, index, policy
  *   csv.c             one attribute per row, tables    findings.c       other results of dissection
@@ -142,6 +143,12 @@ bool fth_column_is_number(enum fth_column_kind kind);
 /* Appends a table for the terminal. */
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out);
+/* Returns the maximum width of text in characters. */
+size_t fth_report_columns(const struct fth_report_options *options);
+/* Appends a table of all these cells that fits the width. If it is too wide, columns are removed in
+ * the order of `drop`, a list of keys up to a NULL; then the first column is cut. */
+void fth_text_table_fit(struct fth_cells *cells, struct fth_table *table, const char *const *drop,
+                        const struct fth_report_options *options, struct fth_buffer *out);
 
 /* ---- plot.c ---- */
 

@@ -399,4 +399,13 @@ bool fth_text_integer(const char *text, uint64_t *number);
  * commas and opening parentheses. Returns false if there are fewer. */
 bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, uint64_t *numbers);
 
+/* ---- trace_stats.c ---- */
+
+/* fth_trace_stats_create for the launches of one kernel; `kernel` NULL: of all. */
+FTH_MUST_USE enum fth_status fth_trace_stats_of_kernel(const struct fth_trace *trace,
+                                                       const char *kernel,
+                                                       const struct fth_log *log,
+                                                       struct fth_trace_stats **stats,
+                                                       struct fth_error *error);
+
 #endif

@@ -9,30 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Binary logarithms of the sizes of a sector, a line and a page of the footprint table; the number
- * of access kinds (read, write, atomic). */
-enum { SECTOR_BITS = 5, LINE_BITS = 7, PAGE_BITS = 11, KINDS = 3 };
+/* Binary logarithms of the sizes of a word, a sector, a line and a page of the footprint table; the
+ * number of access kinds (read, write, atomic); the 64-bit masks of the words of a page. */
+enum { WORD_BITS = 2, SECTOR_BITS = 5, LINE_BITS = 7, PAGE_BITS = 11, KINDS = 3, PAGE_MASKS = 8 };
+enum { SECTOR_WORDS = 1 << (SECTOR_BITS - WORD_BITS) };
 
-/* 64 consecutive sectors. Bit i of sectors[kind] is set if such an access touched sector i. */
+/* 512 consecutive words of 4 bytes. Bit i of words[kind], counted over its masks, is set if such an
+ * access touched word i. */
 struct page {
     uint64_t number; /* index of the page plus 1; 0: the slot is free */
-    uint64_t sectors[KINDS];
+    uint64_t words[KINDS][PAGE_MASKS];
 };
 
-/* The set of sectors that were accessed: a hash table of pages with linear probing. */
+/* The set of words that were accessed: a hash table of pages with linear probing. */
 struct footprint {
     struct page *pages;
     size_t count, capacity; /* the capacity is a power of two */
+    size_t last;            /* slot of the page that was used last, if `count` is not 0 */
 };
 
 /* Returns the slot of a page, or the free slot where it belongs. */
-static struct page *find_page(struct footprint *footprint, uint64_t number)
+static size_t find_page(const struct footprint *footprint, uint64_t number)
 {
     size_t mask = footprint->capacity - 1;
     size_t at = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
     while (footprint->pages[at].number && footprint->pages[at].number != number + 1)
         at = (at + 1) & mask;
-    return &footprint->pages[at];
+    return at;
 }
 
 static bool grow_footprint(struct footprint *footprint)
@@ -44,25 +47,39 @@ static bool grow_footprint(struct footprint *footprint)
         return false;
     for (size_t i = 0; i < footprint->capacity; i++)
         if (footprint->pages[i].number)
-            *find_page(&larger, footprint->pages[i].number - 1) = footprint->pages[i];
+            larger.pages[find_page(&larger, footprint->pages[i].number - 1)] = footprint->pages[i];
     free(footprint->pages);
     *footprint = larger;
     return true;
 }
 
-/* Adds a sector to the footprint. Returns false if memory is exhausted. */
-static bool mark_sector(struct footprint *footprint, uint64_t sector,
-                        enum fth_trace_access_kind kind)
+/* Returns a page, which is added if it is missing. NULL: memory is exhausted. */
+static struct page *use_page(struct footprint *footprint, uint64_t number)
 {
+    if (footprint->count && footprint->pages[footprint->last].number == number + 1)
+        return &footprint->pages[footprint->last];
     if (2 * footprint->count >= footprint->capacity && !grow_footprint(footprint))
-        return false;
-    uint64_t number = sector >> (PAGE_BITS - SECTOR_BITS);
-    struct page *page = find_page(footprint, number);
+        return NULL;
+    footprint->last = find_page(footprint, number);
+    struct page *page = &footprint->pages[footprint->last];
     if (!page->number) {
         page->number = number + 1;
         footprint->count++;
     }
-    page->sectors[kind] |= UINT64_C(1) << (sector & 63);
+    return page;
+}
+
+/* Adds the words from the byte `first` to the byte `last` to the footprint. Returns false if memory
+ * is exhausted. */
+static bool mark_words(struct footprint *footprint, uint64_t first, uint64_t last,
+                       enum fth_trace_access_kind kind)
+{
+    for (uint64_t word = first >> WORD_BITS; word <= last >> WORD_BITS; word++) {
+        struct page *page = use_page(footprint, word >> (PAGE_BITS - WORD_BITS));
+        if (!page)
+            return false;
+        page->words[kind][word >> 6 & (PAGE_MASKS - 1)] |= UINT64_C(1) << (word & 63);
+    }
     return true;
 }
 
@@ -111,6 +128,40 @@ static size_t distinct_units(const struct fth_trace_access *access, uint32_t byt
     return count;
 }
 
+/* Sorts the addresses of an access. Insertion is fast here because they usually are in order. */
+static void sort_addresses(struct fth_trace_access *access)
+{
+    for (uint32_t i = 1; i < access->threads; i++) {
+        const uint64_t address = access->addresses[i];
+        uint32_t at = i;
+        for (; at > 0 && access->addresses[at - 1] > address; at--)
+            access->addresses[at] = access->addresses[at - 1];
+        access->addresses[at] = address;
+    }
+}
+
+/* Counts what the threads of an access need, and adds its words to the footprint of the row. The
+ * addresses are sorted. Returns false if memory is exhausted. */
+static bool count_demand(struct row *row, enum fth_trace_access_kind kind,
+                         const struct fth_trace_access *access, uint32_t bytes)
+{
+    uint64_t used = 0, end = 0; /* bytes before `end` have been counted */
+    row->row.requested_bytes[kind] += (uint64_t)access->threads * bytes;
+    for (uint32_t i = 0; i < access->threads; i++) {
+        const uint64_t address = access->addresses[i];
+        const uint64_t first = address > end || !i ? address : end;
+        if (i && address + bytes <= end)
+            continue; /* as the lane before it */
+        used += address + bytes - first;
+        end = address + bytes;
+        if (!mark_words(&row->footprint, first, end - 1, kind))
+            return false;
+    }
+    row->row.used_bytes[kind] += used;
+    row->row.ideal_sectors[kind] += (used + (1U << SECTOR_BITS) - 1) >> SECTOR_BITS;
+    return true;
+}
+
 /* Counts an access to local memory: each word of 4 bytes per lane is in lines of its own. The
  * footprint is that of one warp, since the trace does not know where the memory of a warp is. */
 static bool add_local(struct kernel *kernel, const struct fth_trace_access *access,
@@ -121,6 +172,7 @@ static bool add_local(struct kernel *kernel, const struct fth_trace_access *acce
     const uint32_t bytes = instruction->bytes < 4 ? instruction->bytes : 4;
     const enum fth_trace_access_kind kind = instruction->kind;
     uint64_t units[32 * 2];
+    sort_addresses(&word);
     row->row.requests[kind]++;
     row->row.accesses[kind] += access->threads;
     kernel->total.row.local_requests[kind]++;
@@ -129,26 +181,24 @@ static bool add_local(struct kernel *kernel, const struct fth_trace_access *acce
         const size_t count = distinct_units(&word, bytes, SECTOR_BITS, units);
         row->row.sectors[kind] += count;
         kernel->total.row.local_sectors[kind] += count;
-        for (size_t i = 0; i < count; i++)
-            if (!mark_sector(&row->footprint, units[i], kind))
-                return false;
+        if (!count_demand(row, kind, &word, bytes))
+            return false;
         for (uint32_t i = 0; i < access->threads; i++)
             word.addresses[i] += 128; /* the next word of the lane */
     }
     return true;
 }
 
-static bool count_access(struct row *row, enum fth_trace_access_kind kind, uint32_t threads,
-                         const uint64_t *sectors, size_t sector_count, size_t lines)
+/* Counts an access with sorted addresses. Returns false if memory is exhausted. */
+static bool count_access(struct row *row, enum fth_trace_access_kind kind,
+                         const struct fth_trace_access *access, uint32_t bytes, size_t sectors,
+                         size_t lines)
 {
     row->row.requests[kind]++;
-    row->row.accesses[kind] += threads;
-    row->row.sectors[kind] += sector_count;
+    row->row.accesses[kind] += access->threads;
+    row->row.sectors[kind] += sectors;
     row->row.lines[kind] += lines;
-    for (size_t i = 0; i < sector_count; i++)
-        if (!mark_sector(&row->footprint, sectors[i], kind))
-            return false;
-    return true;
+    return count_demand(row, kind, access, bytes);
 }
 
 const char *fth_trace_kind_name(const struct fth_trace_instruction *instruction)
@@ -187,10 +237,11 @@ static bool add_texels(struct kernel *kernel, const struct fth_trace_access *acc
         if (!part.threads)
             continue;
         memcpy(part.addresses, access->addresses + done, part.threads * sizeof *part.addresses);
+        sort_addresses(&part);
         const size_t count = distinct_units(&part, instruction->bytes, SECTOR_BITS, sectors);
         kernel->total.row.texture_requests[instruction->kind]++;
         kernel->total.row.texture_sectors[instruction->kind] += count;
-        if (!count_access(row, instruction->kind, part.threads, sectors, count,
+        if (!count_access(row, instruction->kind, &part, instruction->bytes, count,
                           distinct_units(&part, instruction->bytes, LINE_BITS, lines)))
             return false;
     }
@@ -209,12 +260,14 @@ static bool add_access(struct kernel *kernel, const struct fth_trace *trace,
     if (instruction->hints & FTH_TRACE_TEXTURE)
         return add_texels(kernel, access, instruction,
                           &kernel->instructions[fth_trace_first_part(trace, access->instruction)]);
-    size_t sector_count = distinct_units(access, instruction->bytes, SECTOR_BITS, sectors);
-    size_t line_count = distinct_units(access, instruction->bytes, LINE_BITS, lines);
-    return count_access(&kernel->total, instruction->kind, access->threads, sectors, sector_count,
-                        line_count) &&
-           count_access(&kernel->instructions[access->instruction], instruction->kind,
-                        access->threads, sectors, sector_count, line_count);
+    struct fth_trace_access sorted = *access;
+    sort_addresses(&sorted);
+    const size_t sector_count = distinct_units(&sorted, instruction->bytes, SECTOR_BITS, sectors);
+    const size_t line_count = distinct_units(&sorted, instruction->bytes, LINE_BITS, lines);
+    return count_access(&kernel->total, instruction->kind, &sorted, instruction->bytes,
+                        sector_count, line_count) &&
+           count_access(&kernel->instructions[access->instruction], instruction->kind, &sorted,
+                        instruction->bytes, sector_count, line_count);
 }
 
 /* Finds the statistics of a kernel and adds them if they are missing. NULL: memory is exhausted. */
@@ -235,18 +288,28 @@ static struct kernel *find_kernel(struct fth_trace_stats *stats, const char *nam
     return kernel;
 }
 
+/* Counts the words and the sectors of a mask of words, in bytes. */
+static void count_words(uint64_t words, uint64_t *touched, uint64_t *footprint)
+{
+    *touched += (uint64_t)__builtin_popcountll(words) << WORD_BITS;
+    for (; words; words >>= SECTOR_WORDS)
+        *footprint += words & ((1U << SECTOR_WORDS) - 1) ? 1U << SECTOR_BITS : 0;
+}
+
 /* Computes the footprint sizes of a row and frees its footprint table. */
 static void sum_footprint(struct row *row)
 {
     for (size_t i = 0; i < row->footprint.capacity; i++) {
         const struct page *page = &row->footprint.pages[i];
-        uint64_t any = 0;
-        for (int kind = 0; kind < KINDS; kind++) {
-            any |= page->sectors[kind];
-            row->row.footprint_bytes[kind] += (uint64_t)__builtin_popcountll(page->sectors[kind])
-                                              << SECTOR_BITS;
+        for (int m = 0; page->number && m < PAGE_MASKS; m++) {
+            uint64_t any = 0;
+            for (int kind = 0; kind < KINDS; kind++) {
+                any |= page->words[kind][m];
+                count_words(page->words[kind][m], &row->row.touched_bytes[kind],
+                            &row->row.footprint_bytes[kind]);
+            }
+            count_words(any, &row->row.touched_all_bytes, &row->row.footprint_all_bytes);
         }
-        row->row.footprint_all_bytes += (uint64_t)__builtin_popcountll(any) << SECTOR_BITS;
     }
     free(row->footprint.pages);
     row->footprint = (struct footprint){0};
@@ -301,8 +364,9 @@ static enum fth_status finish(struct fth_trace_stats *stats, const struct fth_tr
     return FTH_OK;
 }
 
-enum fth_status fth_trace_stats_create(const struct fth_trace *trace, const struct fth_log *log,
-                                       struct fth_trace_stats **out, struct fth_error *error)
+enum fth_status fth_trace_stats_of_kernel(const struct fth_trace *trace, const char *kernel,
+                                          const struct fth_log *log, struct fth_trace_stats **out,
+                                          struct fth_error *error)
 {
     *out = NULL;
     struct fth_trace_stats *stats = calloc(1, sizeof *stats);
@@ -312,6 +376,8 @@ enum fth_status fth_trace_stats_create(const struct fth_trace *trace, const stru
     enum fth_status status = FTH_OK;
     size_t launches = fth_trace_launch_count(trace);
     for (size_t i = 0; i < launches && status == FTH_OK; i++) {
+        if (kernel && strcmp(fth_trace_launch_at(trace, i)->kernel, kernel) != 0)
+            continue;
         fth_log_progress(log, "count accesses", (double)i / (double)launches);
         status = fth_log_interrupted(log)
                      ? fth_fail(error, FTH_INTERRUPTED, "count accesses", NULL, "interrupted")
@@ -325,6 +391,12 @@ enum fth_status fth_trace_stats_create(const struct fth_trace *trace, const stru
     else
         fth_trace_stats_destroy(stats);
     return status;
+}
+
+enum fth_status fth_trace_stats_create(const struct fth_trace *trace, const struct fth_log *log,
+                                       struct fth_trace_stats **out, struct fth_error *error)
+{
+    return fth_trace_stats_of_kernel(trace, NULL, log, out, error);
 }
 
 const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index)

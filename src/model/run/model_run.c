@@ -171,9 +171,15 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
     struct fth_model_options known;
     *result = NULL;
     FTH_TRY(fth_options_read("fth_model_options", options, &known, sizeof known, error));
-    const enum fth_status status = known.orders > 1
-                                       ? fth_model_run_orders(trace, params, &known, result, error)
-                                       : fth_model_run_one(trace, params, &known, result, error);
+    enum fth_status status = known.orders > 1
+                                 ? fth_model_run_orders(trace, params, &known, result, error)
+                                 : fth_model_run_one(trace, params, &known, result, error);
+    if (status == FTH_OK && known.diagnose)
+        status = fth_model_add_demand(trace, &known, *result, error);
+    if (status != FTH_OK) {
+        fth_model_result_destroy(*result);
+        *result = NULL;
+    }
     fth_log_progress(known.log, "model caches", 1);
     return status;
 }

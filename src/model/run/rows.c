@@ -55,7 +55,8 @@ static struct fth_model_row *find_kernel(struct fth_model_rows *rows, const char
             .kernel = name,
             .launch = SIZE_MAX,
             .instruction = i ? fth_trace_instruction_at(rows->trace, i - 1) : NULL,
-            .seconds = i ? (double)NAN : 0};
+            .seconds = i ? (double)NAN : 0,
+            .warp_instructions = i ? (double)NAN : 0};
     rows->names[rows->kernel_count++] = name;
     return kernel;
 }
@@ -144,9 +145,11 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
     }
     row->dram_reads += counts->l2[rows->instructions].dram_reads;
     row->dram_writes += counts->l2[rows->instructions].dram_writes;
-    row->l1_read_sectors_per_sm =
-        (double)row->l1.sectors[FTH_TRACE_READ] /
-        used_sms(fth_trace_launch_at(rows->trace, launch), counts->setting);
+    const double sms = used_sms(fth_trace_launch_at(rows->trace, launch), counts->setting);
+    row->l1_read_sectors_per_sm = (double)row->l1.sectors[FTH_TRACE_READ] / sms;
+    row->warp_instructions = fth_launch_instructions(rows->trace, launch);
+    row->warp_instructions_per_sm = row->warp_instructions / sms;
+    row->wavefronts_per_sm = (double)row->shared.wavefronts / sms;
     return add_totals(counts, row) && fth_row_add(kernel, row)
                ? FTH_OK
                : fth_no_memory(error, "model caches", NULL);

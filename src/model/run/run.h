@@ -224,6 +224,16 @@ FTH_MUST_USE enum fth_status fth_model_rows_take(struct fth_model_rows *rows,
                                                  struct fth_model_result **result,
                                                  struct fth_error *error);
 
+/* ---- demand.c ---- */
+
+/* Sets `demand` in the rows of a result. Only `kernel` and `log` of the options are used. */
+FTH_MUST_USE enum fth_status fth_model_add_demand(const struct fth_trace *trace,
+                                                  const struct fth_model_options *options,
+                                                  struct fth_model_result *result,
+                                                  struct fth_error *error);
+/* Returns how many instructions the warps of a launch issue; NAN: unknown. */
+double fth_launch_instructions(const struct fth_trace *trace, size_t launch);
+
 /* ---- model_state.c ---- */
 
 /* One model: its caches, and its results so far. */

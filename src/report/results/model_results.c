@@ -1,57 +1,10 @@
 /* Writes the results of the cache model. Text and CSV have one table, selected by the view:
  * kernels, launches, instructions, distances, curves or parameters. JSON has everything. */
-#include "model/model.h"
-#include "report/report.h"
+#include "report/results/model_figures.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- cells ---- */
-
-static double percent(double ratio)
-{
-    return isnan(ratio) ? ratio : round(10000 * ratio) / 100;
-}
-
-static double round_to_tenth(double number)
-{
-    return isnan(number) ? number : round(10 * number) / 10;
-}
-
-/* Returns the time floor in microseconds, rounded to nanoseconds. */
-static double floor_us(const struct fth_model_row *row, const struct fth_model_params *params,
-                       enum fth_model_limit *limit)
-{
-    const double seconds = fth_model_floor_s(row, params, limit);
-    return isnan(seconds) ? seconds : round(1e9 * seconds) / 1e3;
-}
-
-/* Returns the estimated time in microseconds, rounded to nanoseconds; NAN without time. */
-static double time_us(const struct fth_model_row *row)
-{
-    return round(1e9 * row->seconds) / 1e3;
-}
-
-/* Returns a count that only the model without time has; NAN with time. */
-static double step_count(const struct fth_model_row *row, uint64_t count)
-{
-    return isnan(row->seconds) ? (double)count : (double)NAN;
-}
-
-/* Returns the ratio of write sectors that hit; NAN if there are none. */
-static double write_hit_ratio(const struct fth_model_counts *counts)
-{
-    const uint64_t sectors = counts->sectors[FTH_TRACE_WRITE];
-    return sectors ? (double)counts->hits[FTH_TRACE_WRITE] / (double)sectors : (double)NAN;
-}
-
-/* Returns the sum over reads, writes and atomics. */
-static uint64_t sum(const uint64_t by_kind[3])
-{
-    return by_kind[0] + by_kind[1] + by_kind[2];
-}
 
 static const struct fth_column row_columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_KERNEL},
@@ -76,10 +29,6 @@ static const struct fth_column row_columns[] = {
     {"time_floor_us", "Floor us", FTH_COLUMN_NUMBER},
     {"limited_by", "Limit", FTH_COLUMN_TEXT},
 };
-static const char *const limits[] = {[FTH_LIMIT_NONE] = NULL,
-                                     [FTH_LIMIT_L1] = "l1",
-                                     [FTH_LIMIT_L2] = "l2",
-                                     [FTH_LIMIT_MEMORY] = "memory"};
 /* In the table of launches, the second column is the number of the launch. */
 static const struct fth_column launch_column = {"launch", "Launch", FTH_COLUMN_NUMBER};
 
@@ -120,46 +69,38 @@ static const struct fth_column parameter_columns[] = {
     {"what", "Meaning", FTH_COLUMN_TEXT},
 };
 
-static const char *const sources[] = {"default", "description", "set"};
-
 static void put_count(struct fth_cells *cells, uint64_t number)
 {
     fth_cells_put(cells, NULL, (double)number);
 }
 
-/* Returns the number of a launch in the trace, from 1. If a kernel has only one launch, the row of
- * the kernel is also that of its launch. */
-static uint64_t launch_number(const struct fth_model_row *row)
-{
-    return (row->launch == SIZE_MAX ? row->last_launch : row->launch) + 1;
-}
-
 static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
                     enum fth_model_view view, const struct fth_model_params *params)
 {
-    const uint64_t off = sum(row->bypassed.sectors);
+    const uint64_t off = fth_figure_sum(row->bypassed.sectors);
     fth_cells_put_text(cells, row->kernel);
-    put_count(cells, view == FTH_MODEL_VIEW_LAUNCHES ? launch_number(row) : row->launches);
+    put_count(cells,
+              view == FTH_MODEL_VIEW_LAUNCHES ? fth_figure_launch_number(row) : row->launches);
     put_count(cells, row->l1_bytes);
     put_count(cells, row->blocks_at_once);
     put_count(cells, row->l1.sectors[FTH_TRACE_READ]);
-    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l1, true)));
-    put_count(cells, sum(row->l1.merges));
-    fth_cells_put(cells, NULL, step_count(row, row->l1_fails));
-    fth_cells_put(cells, NULL, step_count(row, row->l1_steps));
-    put_count(cells, sum(row->l2.sectors));
-    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
-    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, true)));
-    fth_cells_put(cells, NULL, percent(write_hit_ratio(&row->l2)));
+    fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&row->l1, true)));
+    put_count(cells, fth_figure_sum(row->l1.merges));
+    fth_cells_put(cells, NULL, fth_figure_step_count(row, row->l1_fails));
+    fth_cells_put(cells, NULL, fth_figure_step_count(row, row->l1_steps));
+    put_count(cells, fth_figure_sum(row->l2.sectors));
+    fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&row->l2, false)));
+    fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&row->l2, true)));
+    fth_cells_put(cells, NULL, fth_figure_percent(fth_figure_write_hit_ratio(&row->l2)));
     fth_cells_put(cells, NULL, off ? (double)off : (double)NAN);
-    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->bypassed, false)));
+    fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&row->bypassed, false)));
     put_count(cells, 32 * row->dram_reads);
     put_count(cells, 32 * row->dram_writes);
-    fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
+    fth_cells_put(cells, NULL, fth_figure_round_to_tenth(fth_model_access_cycles(row, params)));
     enum fth_model_limit limit;
-    fth_cells_put(cells, NULL, time_us(row));
-    fth_cells_put(cells, NULL, floor_us(row, params, &limit));
-    fth_cells_put_text(cells, limits[limit]);
+    fth_cells_put(cells, NULL, fth_figure_time_us(row));
+    fth_cells_put(cells, NULL, fth_figure_floor_us(row, params, &limit));
+    fth_cells_put_text(cells, fth_model_limit_name(limit));
 }
 
 /* Adds the calls through which inlined code became part of the kernel, the innermost one first. */
@@ -184,13 +125,13 @@ static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
                   instruction->source_line ? (double)instruction->source_line : (double)NAN);
     fth_cells_put_text(cells, fth_trace_kind_name(instruction));
     put_count(cells, instruction->bytes);
-    put_count(cells, sum(row->warps));
-    put_count(cells, sum(row->l1.sectors));
-    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l1, false)));
-    put_count(cells, sum(row->l2.sectors));
-    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
+    put_count(cells, fth_figure_sum(row->warps));
+    put_count(cells, fth_figure_sum(row->l1.sectors));
+    fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&row->l1, false)));
+    put_count(cells, fth_figure_sum(row->l2.sectors));
+    fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&row->l2, false)));
     put_count(cells, 32 * row->dram_reads);
-    fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
+    fth_cells_put(cells, NULL, fth_figure_round_to_tenth(fth_model_access_cycles(row, params)));
     put_calls(cells, instruction->source);
 }
 
@@ -247,7 +188,7 @@ static double miss_percent(const struct fth_model_curve *curve, size_t sectors)
         all += (double)curve->profile[i];
         hits += i < sectors ? (double)curve->profile[i] : 0;
     }
-    return all > 0 ? percent(1 - hits / all) : (double)NAN;
+    return all > 0 ? fth_figure_percent(1 - hits / all) : (double)NAN;
 }
 
 /* Adds a row for each cache size, doubling from 32 sectors until everything fits. */
@@ -279,7 +220,7 @@ static void put_parameters(struct fth_cells *cells, const struct fth_model_param
         cells->failed = cells->failed || !name;
         fth_cells_put_text(cells, name);
         fth_cells_put_text(cells, value);
-        fth_cells_put_text(cells, sources[source]);
+        fth_cells_put_text(cells, fth_source_names[source]);
         fth_cells_put_text(cells, parameter.what);
     }
 }
@@ -356,251 +297,71 @@ static struct fth_table make_table(struct fth_cells *cells, enum fth_model_view 
     return table;
 }
 
-/* ---- JSON ---- */
-
-static void write_by_kind(struct fth_json_writer *json, const char *key, const uint64_t by_kind[3])
+/* Returns the view whose table a view has in CSV. */
+static enum fth_model_view table_view(enum fth_model_view view)
 {
-    fth_json_key(json, key);
-    fth_json_begin(json, '[', true);
-    for (int kind = 0; kind < 3; kind++)
-        fth_json_number(json, (double)by_kind[kind]);
-    fth_json_end(json, ']');
+    switch (view) {
+    case FTH_MODEL_VIEW_SUMMARY: return FTH_MODEL_VIEW_KERNELS;
+    case FTH_MODEL_VIEW_LAUNCH_SUMMARY: return FTH_MODEL_VIEW_LAUNCHES;
+    case FTH_MODEL_VIEW_SOURCE: return FTH_MODEL_VIEW_SOURCE_LINES;
+    default: return view;
+    }
 }
 
-static void write_number(struct fth_json_writer *json, const char *key, double number)
+static enum fth_status write_view(const char *format, enum fth_model_view view,
+                                  const struct fth_model_result *result,
+                                  const struct fth_model_params *params,
+                                  const struct fth_report_options *options, char **text,
+                                  size_t *size, struct fth_error *error)
 {
-    fth_json_key(json, key);
-    if (isnan(number))
-        fth_json_null(json);
+    struct fth_cells cells = {0};
+    struct fth_table table = make_table(&cells, view, result, params);
+    if (strcmp(format, "text") == 0 && result)
+        leave_out_columns(&cells, &table, result);
+    if (result)
+        fth_table_add_intervals(&cells, &table, view, result, strcmp(format, "csv") == 0,
+                                options->utf8);
+    const enum fth_status status =
+        cells.failed ? fth_no_memory(error, "write report", NULL)
+                     : fth_report_table(format, &table, options, text, size, error);
+    fth_cells_fini(&cells);
+    return status;
+}
+
+enum fth_status fth_report_diagnosis(const char *format, enum fth_model_view view,
+                                     const struct fth_model_result *result,
+                                     const struct fth_model_params *params,
+                                     const struct fth_model_report *more,
+                                     const struct fth_report_options *options, char **text,
+                                     size_t *size, struct fth_error *error)
+{
+    struct fth_report_options known;
+    struct fth_model_report known_more;
+    struct fth_buffer out = {0};
+    bool failed = false;
+    *text = NULL;
+    *size = 0;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    FTH_TRY(fth_options_read("fth_model_report", more, &known_more, sizeof known_more, error));
+    const bool is_text = strcmp(format, "text") == 0, is_csv = strcmp(format, "csv") == 0;
+    const enum fth_model_view table = table_view(view);
+    if (strcmp(format, "json") == 0)
+        fth_write_model_json(result, params, &known_more, &out);
+    else if (is_text && (view == FTH_MODEL_VIEW_SUMMARY || view == FTH_MODEL_VIEW_LAUNCH_SUMMARY))
+        fth_write_model_summary(result, params, view == FTH_MODEL_VIEW_LAUNCH_SUMMARY, &known, &out,
+                                &failed);
+    else if ((is_text || is_csv) && table == FTH_MODEL_VIEW_SOURCE_LINES)
+        fth_write_model_source(result, params,
+                               is_csv          ? FTH_LINES_CSV
+                               : view == table ? FTH_LINES_TEXT
+                                               : FTH_LINES_LISTING,
+                               &known_more, &known, &out, &failed);
     else
-        fth_json_number(json, number);
-}
-
-static void write_counts(struct fth_json_writer *json, const char *key,
-                         const struct fth_model_counts *counts)
-{
-    fth_json_key(json, key);
-    fth_json_begin(json, '{', true);
-    write_by_kind(json, "requests", counts->requests);
-    write_by_kind(json, "sectors", counts->sectors);
-    write_by_kind(json, "hits", counts->hits);
-    write_by_kind(json, "merges", counts->merges);
-    fth_json_end(json, '}');
-}
-
-static void write_profile(struct fth_json_writer *json, const char *key,
-                          const struct fth_model_profile *profile)
-{
-    fth_json_key(json, key);
-    fth_json_begin(json, '[', true);
-    for (size_t i = 0; i < profile->count; i++)
-        fth_json_number(json, (double)profile->counts[i]);
-    fth_json_end(json, ']');
-}
-
-/* Writes the six metrics of the paper with their names there, L2_R_Hit and L2_W_Hit. */
-static void write_metrics(struct fth_json_writer *json, const struct fth_model_row *row)
-{
-    const bool off = sum(row->bypassed.sectors) != 0;
-    fth_json_key(json, "metrics");
-    fth_json_begin(json, '{', true);
-    write_number(json, "L1_R_Hit", fth_model_hit_ratio(&row->l1, true));
-    write_number(json, "L2_Hit", fth_model_hit_ratio(&row->l2, false));
-    write_number(json, "L2_Hit_L1B", fth_model_hit_ratio(&row->bypassed, false));
-    write_number(json, "L1_R_Trans", (double)row->l1.sectors[FTH_TRACE_READ]);
-    write_number(json, "L2_Trans", (double)sum(row->l2.sectors));
-    write_number(json, "L2_Trans_L1B", off ? (double)sum(row->bypassed.sectors) : (double)NAN);
-    write_number(json, "L2_R_Hit", fth_model_hit_ratio(&row->l2, true));
-    write_number(json, "L2_W_Hit", write_hit_ratio(&row->l2));
-    fth_json_end(json, '}');
-}
-
-static void write_position(struct fth_json_writer *json, const char *file, uint32_t line)
-{
-    if (file) {
-        fth_json_key(json, "source_file");
-        fth_json_text(json, file);
-    }
-    if (line) {
-        fth_json_key(json, "source_line");
-        fth_json_number(json, line);
-    }
-}
-
-static void write_instruction(struct fth_json_writer *json,
-                              const struct fth_trace_instruction *instruction)
-{
-    fth_json_key(json, "line");
-    fth_json_number(json, instruction->line);
-    const struct fth_source_position *source = instruction->source;
-    write_position(json, source ? source->file : NULL, instruction->source_line);
-    if (source && source->inlined_at) {
-        fth_json_key(json, "inlined_at");
-        fth_json_begin(json, '[', true);
-        for (source = source->inlined_at; source; source = source->inlined_at) {
-            fth_json_begin(json, '{', true);
-            write_position(json, source->file, source->line);
-            fth_json_end(json, '}');
-        }
-        fth_json_end(json, ']');
-    }
-    fth_json_key(json, "kind");
-    fth_json_text(json, fth_trace_kind_name(instruction));
-    fth_json_key(json, "bytes");
-    fth_json_number(json, instruction->bytes);
-}
-
-static void write_floor(struct fth_json_writer *json, const struct fth_model_row *row,
-                        const struct fth_model_params *params)
-{
-    enum fth_model_limit limit;
-    write_number(json, "time_floor_us", floor_us(row, params, &limit));
-    fth_json_key(json, "limited_by");
-    if (limits[limit])
-        fth_json_text(json, limits[limit]);
-    else
-        fth_json_null(json);
-}
-
-/* Writes a count that only the model without time has. */
-static void write_step_count(struct fth_json_writer *json, const char *key,
-                             const struct fth_model_row *row, uint64_t count)
-{
-    write_number(json, key, step_count(row, count));
-}
-
-static void write_row(struct fth_json_writer *json, enum fth_model_view view,
-                      const struct fth_model_row *row, const struct fth_model_intervals *intervals,
-                      bool sampled, const struct fth_model_params *params)
-{
-    fth_json_begin(json, '{', row->instruction != NULL);
-    fth_json_key(json, "kernel");
-    fth_json_kernel(json, row->kernel);
-    if (row->instruction)
-        write_instruction(json, row->instruction);
-    else if (view == FTH_MODEL_VIEW_LAUNCHES)
-        write_number(json, "launch", (double)launch_number(row));
-    else
-        write_number(json, "launches", (double)row->launches);
-    write_metrics(json, row);
-    write_by_kind(json, "warp_requests", row->warps);
-    write_counts(json, "l1", &row->l1);
-    write_counts(json, "l2", &row->l2);
-    if (sum(row->local_warps) && !row->instruction) {
-        write_by_kind(json, "warp_requests_local", row->local_warps);
-        write_counts(json, "l1_local", &row->local);
-    }
-    if (sum(row->texture_warps) && !row->instruction) {
-        write_by_kind(json, "warp_requests_texture", row->texture_warps);
-        write_counts(json, "l1_texture", &row->texture);
-    }
-    if (sum(row->bypassed.sectors))
-        write_counts(json, "l2_l1_off", &row->bypassed);
-    write_number(json, "l2_far_hits", (double)row->far_hits);
-    write_number(json, "dram_read_sectors", (double)row->dram_reads);
-    write_number(json, "dram_write_sectors", (double)row->dram_writes);
-    write_number(json, "access_cycles", round_to_tenth(fth_model_access_cycles(row, params)));
-    if (!row->instruction) {
-        write_number(json, "time_us", time_us(row));
-        write_floor(json, row, params);
-        if (sampled) {
-            write_number(json, "simulated_warp_requests", (double)row->simulated_warps);
-            fth_json_sample_errors(json, row);
-        }
-        if (intervals)
-            fth_json_intervals(json, intervals);
-        write_number(json, "l1_bytes", (double)row->l1_bytes);
-        write_number(json, "blocks_per_sm", (double)row->blocks_at_once);
-        write_step_count(json, "l1_steps", row, row->l1_steps);
-        write_step_count(json, "l2_steps", row, row->l2_steps);
-        write_step_count(json, "l1_fails", row, row->l1_fails);
-        write_step_count(json, "l2_fails", row, row->l2_fails);
-        write_profile(json, "C1R", &row->l1_profile[0]);
-        write_profile(json, "C1W", &row->l1_profile[1]);
-        write_profile(json, "C2R", &row->l2_profile[0]);
-        write_profile(json, "C2W", &row->l2_profile[1]);
-    }
-    fth_json_end(json, '}');
-}
-
-static void write_list(struct fth_json_writer *json, const char *key, enum fth_model_view view,
-                       const struct fth_model_result *result, const struct fth_model_params *params)
-{
-    const struct fth_model_row *row;
-    fth_json_key(json, key);
-    fth_json_begin(json, '[', false);
-    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
-        if (fth_model_view_shows(view, row))
-            write_row(json, view, row, fth_model_intervals(result, i), result->sample, params);
-    fth_json_end(json, ']');
-}
-
-static void write_parameters(struct fth_json_writer *json, const struct fth_model_params *params)
-{
-    struct fth_model_parameter parameter;
-    fth_json_key(json, "parameters");
-    fth_json_begin(json, '{', false);
-    for (size_t i = 0; fth_model_parameter(i, &parameter); i++) {
-        enum fth_model_source source;
-        const char *value = fth_model_value(params, i, &source);
-        fth_json_key(json, parameter.name);
-        fth_json_begin(json, '{', true);
-        fth_json_key(json, "value");
-        fth_json_text(json, value);
-        fth_json_key(json, "source");
-        fth_json_text(json, sources[source]);
-        fth_json_end(json, '}');
-    }
-    fth_json_end(json, '}');
-}
-
-static void write_curve(struct fth_json_writer *json, const char *key,
-                        const struct fth_model_curve *curve)
-{
-    fth_json_key(json, key);
-    fth_json_begin(json, '{', true);
-    write_number(json, "new", (double)curve->fresh);
-    fth_json_key(json, "distances");
-    fth_json_begin(json, '[', true);
-    for (size_t i = 0; i < curve->count; i++)
-        if (curve->profile[i]) {
-            fth_json_begin(json, '[', true);
-            fth_json_number(json, (double)i);
-            fth_json_number(json, (double)curve->profile[i]);
-            fth_json_end(json, ']');
-        }
-    fth_json_end(json, ']');
-    fth_json_end(json, '}');
-}
-
-static void write_json(const struct fth_model_result *result, const struct fth_model_params *params,
-                       struct fth_buffer *out)
-{
-    struct fth_json_writer json = {.out = out};
-    fth_json_begin(&json, '{', false);
-    fth_json_key(&json, "schema");
-    fth_json_text(&json, "fathom-model/1");
-    if (params->gpu[0]) {
-        fth_json_key(&json, "gpu");
-        fth_json_text(&json, params->gpu);
-    }
-    write_parameters(&json, params);
-    if (result) {
-        fth_json_key(&json, "timed");
-        fth_json_bool(&json, result->timed);
-        if (result->sample)
-            write_number(&json, "sample", result->sample);
-        if (result->orders)
-            write_number(&json, "orders", result->orders);
-        write_list(&json, "kernels", FTH_MODEL_VIEW_KERNELS, result, params);
-        write_list(&json, "launches", FTH_MODEL_VIEW_LAUNCHES, result, params);
-        write_list(&json, "instructions", FTH_MODEL_VIEW_LINES, result, params);
-        for (int level = 1; level <= 2; level++)
-            if (fth_model_curve(result, level))
-                write_curve(&json, level == 1 ? "l1_curve" : "l2_curve",
-                            fth_model_curve(result, level));
-    }
-    fth_json_end(&json, '}');
+        return write_view(format, table, result, params, &known, text, size, error);
+    const enum fth_status status = failed ? fth_no_memory(error, "write report", NULL)
+                                          : fth_buffer_take(&out, text, size, error);
+    fth_buffer_fini(&out);
+    return status;
 }
 
 enum fth_status fth_report_model(const char *format, enum fth_model_view view,
@@ -609,28 +370,5 @@ enum fth_status fth_report_model(const char *format, enum fth_model_view view,
                                  const struct fth_report_options *options, char **text,
                                  size_t *size, struct fth_error *error)
 {
-    struct fth_report_options known;
-    enum fth_status status;
-    *text = NULL;
-    *size = 0;
-    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
-    options = &known;
-    if (strcmp(format, "json") == 0) {
-        struct fth_buffer out = {0};
-        write_json(result, params, &out);
-        status = fth_buffer_take(&out, text, size, error);
-        fth_buffer_fini(&out);
-        return status;
-    }
-    struct fth_cells cells = {0};
-    struct fth_table table = make_table(&cells, view, result, params);
-    if (strcmp(format, "text") == 0 && result)
-        leave_out_columns(&cells, &table, result);
-    if (result)
-        fth_table_add_intervals(&cells, &table, view, result, strcmp(format, "csv") == 0,
-                                options->utf8);
-    status = cells.failed ? fth_no_memory(error, "write report", NULL)
-                          : fth_report_table(format, &table, options, text, size, error);
-    fth_cells_fini(&cells);
-    return status;
+    return fth_report_diagnosis(format, view, result, params, NULL, options, text, size, error);
 }

@@ -34,29 +34,43 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
 /* MAX_WIDTH: longer texts are cut, except in the last column (chosen, not derived). MAX_COLUMNS:
  * further columns are not shown; no table of fathom has more. */
 enum { MAX_WIDTH = 60, MAX_COLUMNS = 32 };
+/* GAP: columns of characters between two columns. MIN_CUT: the first column is not cut to less, so
+ * that names remain recognisable; chosen. DEFAULT_COLUMNS: width of a table without an option. */
+enum { GAP = 2, MIN_CUT = 12, DEFAULT_COLUMNS = 80 };
 
 bool fth_column_is_number(enum fth_column_kind kind)
 {
     return kind == FTH_COLUMN_NUMBER || kind == FTH_COLUMN_BYTES;
 }
 
-void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
-                    struct fth_buffer *out)
+/* Sets the width of each column to that of its widest cell, at most MAX_WIDTH for all but the last.
+ * Returns the width of the table. */
+static size_t measure_columns(const struct fth_table *table, bool utf8, size_t width[MAX_COLUMNS])
 {
-    size_t width[MAX_COLUMNS];
-    size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
+    const size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
+    size_t total = 0;
     char cell[TEXT_BYTES];
     for (size_t c = 0; c < count; c++) {
         width[c] = fth_text_columns(table->columns[c].head);
         for (size_t row = 0; row < table->row_count; row++) {
-            const char *text = cell_text(table, row * table->column_count + c, options->utf8, cell);
-            size_t columns = fth_text_columns(text);
+            const size_t columns =
+                fth_text_columns(cell_text(table, row * table->column_count + c, utf8, cell));
             width[c] = columns > width[c] ? columns : width[c];
         }
         /* The last column may be longer. */
         if (width[c] > MAX_WIDTH && c + 1 < count)
             width[c] = MAX_WIDTH;
+        total += width[c] + (c ? GAP : 0);
     }
+    return total;
+}
+
+/* Writes a table with columns of these widths. */
+static void write_table(const struct fth_table *table, const struct fth_report_options *options,
+                        const size_t width[MAX_COLUMNS], struct fth_buffer *out)
+{
+    const size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
+    char cell[TEXT_BYTES];
     for (size_t row = 0; row <= table->row_count; row++) {
         bool head = row == 0;
         fth_buffer_text(out, head && options->colour ? "\033[1m" : "");
@@ -75,6 +89,36 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
         }
         fth_buffer_text(out, head && options->colour ? "\033[0m\n" : "\n");
     }
+}
+
+void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
+                    struct fth_buffer *out)
+{
+    size_t width[MAX_COLUMNS];
+    measure_columns(table, options->utf8, width);
+    write_table(table, options, width, out);
+}
+
+size_t fth_report_columns(const struct fth_report_options *options)
+{
+    return options->columns ? options->columns : DEFAULT_COLUMNS;
+}
+
+void fth_text_table_fit(struct fth_cells *cells, struct fth_table *table, const char *const *drop,
+                        const struct fth_report_options *options, struct fth_buffer *out)
+{
+    const size_t most = fth_report_columns(options);
+    size_t width[MAX_COLUMNS];
+    size_t total = measure_columns(table, options->utf8, width);
+    for (; total > most && *drop && !cells->failed; drop++) {
+        fth_table_leave_out(cells, table, *drop);
+        table->cells = cells->items;
+        total = measure_columns(table, options->utf8, width);
+    }
+    /* The first column has names, which may be cut. */
+    if (total > most && width[0] > MIN_CUT)
+        width[0] = total - most < width[0] - MIN_CUT ? width[0] - (total - most) : MIN_CUT;
+    write_table(table, options, width, out);
 }
 
 void fth_cells_put(struct fth_cells *cells, const char *text, double number)
