@@ -22,7 +22,7 @@ END
 launch() { echo '{"schema": "fathom-launch/1", "ptx": "loop.ptx", "buffers": {"a": "u32[4]"}, "launches": [{"kernel": "'"$1"'", "grid": 1, "block": 32, "args": ["a"]}]}'; }
 launch loop >loop.json
 launch store >store.json
-fathom explore store.json --vary l1.ways=2,4 -o points -q
+fathom explore store.json --gpu none --vary l1.ways=2,4 -o points -q
 cp points before
 interrupt() {
     echo "$*"
