@@ -341,6 +341,9 @@ FTH_MUST_USE enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *
 /* Reads the name of the GPUs that have a folder in `folder`. Returns false if there are none, if a
  * name is missing, or if the names differ. */
 bool fth_cuda_read_models(const char *folder, char *name, size_t size);
+/* Returns whether a process with this value of CUDA_VISIBLE_DEVICES (NULL: not set) sees GPUs, and
+ * not MIG slices of them or nothing. */
+bool fth_cuda_sees_whole_gpus(const char *visible);
 
 /* ---- cuda_list.c, cuda_machine.c ---- */
 

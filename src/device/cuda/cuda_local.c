@@ -1,13 +1,14 @@
 /* Finds the name of the GPU of this computer. Opening the driver (cuInit) takes up to seconds where
  * it must first start the GPU. The kernel module of the driver states the names at once: each GPU
  * has a folder in /proc/driver/nvidia/gpus, with a file `information` that has a line "Model:
- * NVIDIA H200". The driver is only asked if there are no such files, or if the GPUs differ, because
- * CUDA orders them in its own way. */
+ * NVIDIA H200". The driver is only asked if there are no such files, if the GPUs differ, because
+ * CUDA orders them in its own way, or if the environment hides them or names a MIG slice. */
 #include "device/cuda/cuda.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Reads the name from a file `information`. Returns false if it has none. */
@@ -55,6 +56,11 @@ bool fth_cuda_read_models(const char *folder, char *name, size_t size)
     return count > 0 && equal;
 }
 
+bool fth_cuda_sees_whole_gpus(const char *visible)
+{
+    return !visible || (*visible >= '0' && *visible <= '9') || strncmp(visible, "GPU-", 4) == 0;
+}
+
 struct first {
     char *name;
     size_t size;
@@ -70,7 +76,8 @@ static void take_first(void *user, const struct fth_device_info *device)
 enum fth_status fth_device_local_name(char *name, size_t size, struct fth_error *error)
 {
     struct first first = {name, size};
-    if (fth_cuda_read_models("/proc/driver/nvidia/gpus", name, size))
+    if (fth_cuda_sees_whole_gpus(getenv("CUDA_VISIBLE_DEVICES")) &&
+        fth_cuda_read_models("/proc/driver/nvidia/gpus", name, size))
         return FTH_OK;
     *name = '\0';
     return fth_device_list(take_first, &first, error);

@@ -1,5 +1,6 @@
-# The GPU without --gpu: the one of this computer if there is a description of it, otherwise an H200. The
-# stand-in driver reports a GPU, unless the kernel states the name of a real one.
+# The GPU without --gpu: the one of this computer if there is a description of it, otherwise an H200. A
+# real GPU is hidden; the stand-in driver reports one nevertheless.
+export CUDA_VISIBLE_DEVICES=
 echo '0 0 0 R 4' >tuples
 model() { fathom model tuples "$@" --format csv | cut -d, -f1-4; }
 echo '- none'

@@ -46,11 +46,23 @@ static void different_names_are_not_enough(void **state)
     assert_false(fth_cuda_read_models("gpus", name, sizeof name));
 }
 
+static void the_environment_can_hide_gpus(void **state)
+{
+    (void)state;
+    assert_true(fth_cuda_sees_whole_gpus(NULL));
+    assert_true(fth_cuda_sees_whole_gpus("1,0"));
+    assert_true(fth_cuda_sees_whole_gpus("GPU-12ab"));
+    assert_false(fth_cuda_sees_whole_gpus(""));
+    assert_false(fth_cuda_sees_whole_gpus("-1"));
+    assert_false(fth_cuda_sees_whole_gpus("MIG-12ab"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_names_are_read),
         cmocka_unit_test(different_names_are_not_enough),
+        cmocka_unit_test(the_environment_can_hide_gpus),
     };
     return cmocka_run_group_tests_name("cuda_local", tests, enter_folder, leave_folder);
 }
