@@ -41,6 +41,6 @@ interrupt() {
 interrupt trace loop.json -o loop.trace
 interrupt trace loop.json
 interrupt model loop.json --gpu h200 -q
-interrupt explore loop.json --vary l1.ways=2,4
-interrupt explore store.json loop.json --vary l1.ways=2,4 -o other
+interrupt explore loop.json --gpu none --vary l1.ways=2,4
+interrupt explore store.json loop.json --gpu none --vary l1.ways=2,4 -o other
 cmp points before && ls
