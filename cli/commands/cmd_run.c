@@ -443,6 +443,8 @@ static const struct cli_option *const options[] = {
 static const struct cli_example examples[] = {
     {"fathom run k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]=iota'",
      "run a kernel compiled with 'nvcc -ptx' and print its buffers"},
+    {"fathom run k.ptx -b 64 -a 1000 -a '{f32:0.5,ptr:f32[64][8]}' --variable 'w=f32[]=random'",
+     "pass a number, a struct with a pointer, and set a __constant__ array"},
     {"fathom run k.ptx -e 'transpose<32,0>' > launch.json",
      "write a launch file for a kernel, to be edited and run"},
     {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
@@ -495,8 +497,8 @@ const struct cli_command cli_run = {
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"
     "  TYPE:VALUE                a number, such as i32:5 or f16:1.5\n"
-    "  VALUE                     a number, such as 5, if the C++ name of the kernel or the\n"
-    "                            PTX states the type of the parameter\n"
+    "  VALUE                     a number, such as 5, if the C++ name of the kernel or\n"
+    "                            the PTX states the type of the parameter\n"
     "  ptr:TYPE[COUNT]=CONTENTS  a buffer with COUNT elements\n"
     "  {ARGUMENT,ARGUMENT,...}   a struct with these members, placed as in C, such as\n"
     "                            {i32:1,{f32:2,f32:3},ptr:f32[64]}\n"
@@ -519,9 +521,10 @@ const struct cli_command cli_run = {
     "                    elements as the file\n"
     "\n"
     "--variable NAME=TYPE[COUNT]=CONTENTS sets a __constant__ or __device__ variable\n"
-    "before the kernel runs, and prints it with the buffers. With empty brackets, it has\n"
-    "as many elements as the variable. NAME=TYPE:VALUE sets one number, NAME=CONTENTS\n"
-    "is enough if the PTX states the type of the variable, and NAME only prints it.\n"
+    "before the kernel runs, and prints it with the buffers. Empty brackets stand for\n"
+    "as many elements as the variable has. NAME=TYPE:VALUE sets one number,\n"
+    "NAME=CONTENTS is enough if the PTX states the type of the variable, and NAME only\n"
+    "prints it.\n"
     "\n"
     "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
     "barriers that cannot complete and unsupported instructions, with line, block and\n"

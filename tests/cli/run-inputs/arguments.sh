@@ -40,6 +40,7 @@ set -- k.ptx -b 32 -a 'ptr:f32[16][8]' -a 4 -a 0.5 -a '{i32:7, ptr:f32[16][8]=i}
 fathom run "$@" --show 9
 fathom run "$@" --variable total --json -q --show 9
 fathom run "$@" --on sim:h200 --show 9 -q
+LD_LIBRARY_PATH=$FATHOM_STANDINS/new fathom run "$@" --on cuda:0 --show 9 -q
 fathom run "$@" --save saved -q >/dev/null && ls saved
 echo '- the same accesses in all commands'
 fathom trace "$@" --format csv | cut -d, -f1-6
