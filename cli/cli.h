@@ -121,9 +121,14 @@ extern const struct cli_option cli_option_gpu, cli_option_threads;
 /* Parses --threads. Leaves *threads unchanged if it was not given. Returns false after a message if
  * its value is not a whole number. */
 bool cli_parse_threads(const struct cli_arguments *arguments, unsigned *threads);
-/* Creates the model parameters of the GPU that --gpu names, or default parameters without --gpu.
- * The caller destroys them. On failure it prints an error and returns the exit code. */
-int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params);
+/* Returns whether a value of --gpu stands for generic parameters, those of no GPU. NULL does not.
+ */
+bool cli_is_generic(const char *gpu);
+/* Creates the model parameters of the GPU that --gpu names. Without --gpu, it is `fallback`; if
+ * that is NULL, it is the GPU of this computer or the H200, and a note on stderr says which. The
+ * caller destroys the parameters. On failure it prints an error and returns the exit code. */
+int cli_read_parameters(const struct cli_arguments *arguments, const char *fallback,
+                        struct fth_model_params **params);
 typedef enum fth_status cli_setter(void *context, const char *name, const char *value,
                                    struct fth_error *error);
 /* Calls `set` for each NAME=VALUE given with the option whose name contains a dot: these are
@@ -136,12 +141,12 @@ int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_o
 
 /* Options of the commands that launch kernels. */
 extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
-    cli_option_cluster, cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set,
-    cli_option_allow_files;
+    cli_option_cluster, cli_option_shared, cli_option_arg, cli_option_variable, cli_option_seed,
+    cli_option_set, cli_option_allow_files;
 /* Those of them that apply to PTX files, for the option table of a command. */
 #define CLI_KERNEL_OPTIONS                                                                         \
     &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_cluster,                   \
-        &cli_option_shared, &cli_option_arg, &cli_option_seed
+        &cli_option_shared, &cli_option_arg, &cli_option_variable, &cli_option_seed
 
 /* ---- cli_model.c ---- */
 
@@ -164,7 +169,7 @@ struct cli_launch_values {
     struct fth_launch_options options;
     uint64_t seed;
     uint32_t cluster[3];
-    const char *sizes[CLI_MAX_OPTIONS], *arguments[CLI_MAX_OPTIONS];
+    const char *sizes[CLI_MAX_OPTIONS], *arguments[CLI_MAX_OPTIONS], *variables[CLI_MAX_OPTIONS];
 };
 /* Reads the options above. `set` is the command's option --set: cli_option_set, or another one that
  * also sets parameters of the model, whose names contain a dot. On failure it prints an error and

@@ -20,8 +20,13 @@ const struct cli_option cli_option_shared = {"shared", 0, "BYTES", CLI_WORD_NONE
                                              "dynamic shared memory per block, such as 16K"};
 const struct cli_option cli_option_arg = {
     "arg", 'a', "ARGUMENT", CLI_WORD_NONE,
-    "append a kernel argument: a number such as i32:5 or f16:1.5, or a buffer such as "
-    "ptr:f32[64*64]=random; 'fathom help run' lists all forms"};
+    "append a kernel argument: a number such as 5, i32:5 or f16:1.5, a buffer such as "
+    "ptr:f32[64][64]=random, or a struct such as {i32:1,f32:2}; 'fathom help run' lists all "
+    "forms"};
+const struct cli_option cli_option_variable = {
+    "variable", 0, "NAME[=CONTENTS]", CLI_WORD_NONE,
+    "set the contents of a __constant__ or __device__ variable, such as c=f32[64]=random, c=i32:5 "
+    "or c=1.5; can be repeated"};
 const struct cli_option cli_option_seed = {"seed", 0, "N", CLI_WORD_NONE,
                                            "seed of random buffer contents (default: 1)"};
 const struct cli_option cli_option_set = {
@@ -132,6 +137,8 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
     options->shared_bytes = (size_t)shared_bytes;
     options->size_count = collect(arguments, set, set != &cli_option_set, values->sizes);
     options->argument_count = collect(arguments, &cli_option_arg, false, values->arguments);
+    options->variables = values->variables;
+    options->variable_count = collect(arguments, &cli_option_variable, false, values->variables);
     return CLI_DONE;
 }
 

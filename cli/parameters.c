@@ -5,8 +5,9 @@
 
 const struct cli_option cli_option_gpu = {
     "gpu", 0, "GPU", CLI_WORD_GPU,
-    "take the parameters of a GPU: a name listed by 'fathom gpus', a description file, or - for "
-    "standard input (default: generic parameters)"};
+    "take the parameters of a GPU: a name listed by 'fathom gpus', a description file, - for "
+    "standard input, or none for generic parameters (default: the GPU of this computer if there is "
+    "a description of it, otherwise h200)"};
 const struct cli_option cli_option_threads = {"threads", 0, "N", CLI_WORD_NONE,
                                               "host threads to use (default: one per core)"};
 
@@ -20,9 +21,38 @@ bool cli_parse_threads(const struct cli_arguments *arguments, unsigned *threads)
     return true;
 }
 
-int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params)
+/* Chooses the GPU if --gpu does not name one, and says which and why. */
+static enum fth_status choose_gpu(const struct fth_catalogue *catalogue, const char **name,
+                                  struct fth_error *error)
 {
-    const char *name = cli_value(arguments, &cli_option_gpu);
+    static const char fallback[] = "h200";
+    char device[256] = "";
+    enum fth_status status = fth_device_local_name(device, sizeof device, error);
+    if (status != FTH_OK)
+        return status;
+    *name = *device ? fth_catalogue_find(catalogue, device) : NULL;
+    if (*name)
+        cli_note("no --gpu given: using %s, the description of the GPU of this computer (%s)",
+                 *name, device);
+    else if (*device)
+        cli_note("no --gpu given: using %s, because there is no description of the GPU of this "
+                 "computer (%s); see 'fathom gpus'",
+                 fallback, device);
+    else
+        cli_note("no --gpu given: using %s; see 'fathom gpus'", fallback);
+    *name = *name ? *name : fallback;
+    return FTH_OK;
+}
+
+bool cli_is_generic(const char *gpu)
+{
+    return gpu && (strcmp(gpu, "none") == 0 || strcmp(gpu, "generic") == 0);
+}
+
+int cli_read_parameters(const struct cli_arguments *arguments, const char *fallback,
+                        struct fth_model_params **params)
+{
+    const char *given = cli_value(arguments, &cli_option_gpu), *name = given ? given : fallback;
     struct fth_catalogue *catalogue = NULL;
     struct fth_gpu *gpu = NULL;
     struct fth_error error = FTH_NO_ERROR;
@@ -32,6 +62,10 @@ int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_
             return CLI_USAGE;
         }
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
+    if (status == FTH_OK && !name)
+        status = choose_gpu(catalogue, &name, &error);
+    if (cli_is_generic(name))
+        name = NULL;
     if (status == FTH_OK && name)
         status = fth_catalogue_read(catalogue, name, &cli_log, &gpu, &error);
     if (status == FTH_OK)

@@ -132,7 +132,7 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
     with_gpu.options[0] = &cli_option_gpu;
     with_gpu.values[0] = gpu ? gpu : "h200";
     with_gpu.option_count = 1;
-    int code = cli_read_parameters(&with_gpu, &params);
+    int code = cli_read_parameters(&with_gpu, NULL, &params);
     if (code == CLI_DONE && fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
         code = cli_fail(&error);
     if (code == CLI_DONE)

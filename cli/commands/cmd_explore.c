@@ -120,6 +120,14 @@ static int check_arguments(const struct cli_arguments *arguments)
     return CLI_DONE;
 }
 
+/* Returns the GPU without --gpu; NULL: the GPU of this computer or the H200. The studies of files
+ * and presets state how they differ from generic parameters, and must give the same everywhere. */
+static const char *default_gpu(const struct cli_arguments *arguments)
+{
+    return cli_value(arguments, &option_preset) || cli_value(arguments, &option_file) ? "none"
+                                                                                      : NULL;
+}
+
 static int build(const struct cli_arguments *arguments, struct fth_exploration **exploration)
 {
     struct cli_launch_values values;
@@ -130,7 +138,7 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
         return CLI_USAGE;
     int result = cli_read_launch_options(arguments, &option_set, &values);
     if (result == CLI_DONE)
-        result = cli_read_parameters(arguments, &params);
+        result = cli_read_parameters(arguments, default_gpu(arguments), &params);
     if (result == CLI_DONE && fth_explore_create(params, exploration, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE)

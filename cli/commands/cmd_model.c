@@ -83,13 +83,14 @@ static void report_sources(const struct fth_model_params *params, const char *gp
     char time[200] = "with time";
     if (!fth_model_timed(params, &reason))
         snprintf(time, sizeof time, "without time (%s)", reason);
-    if (gpu)
-        cli_note("parameters: %zu from the description of %s, %zu from --set, the others are "
-                 "defaults (see --parameters); %s",
-                 counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET], time);
+    if (cli_is_generic(gpu))
+        cli_note("generic parameters: %zu from --set, the others are defaults (see --parameters); "
+                 "%s",
+                 counts[FTH_MODEL_SET], time);
     else
-        cli_note("no --gpu; parameters: %zu from --set, the others are defaults (see "
-                 "--parameters); %s",
+        cli_note("parameters: %zu from the description%s%s, %zu from --set, the others are "
+                 "defaults (see --parameters); %s",
+                 counts[FTH_MODEL_DESCRIPTION], gpu ? " of " : "", gpu ? gpu : "",
                  counts[FTH_MODEL_SET], time);
 }
 
@@ -220,7 +221,7 @@ static int model(const struct cli_arguments *arguments)
     }
     int result = cli_check_output(arguments);
     if (result == CLI_DONE)
-        result = cli_read_parameters(arguments, &params);
+        result = cli_read_parameters(arguments, NULL, &params);
     if (result == CLI_DONE)
         result =
             cli_apply_settings(arguments, &option_set, "l1.size_bytes=32K", set_parameter, params);

@@ -49,8 +49,8 @@ static const struct cli_option option_counters = {
     "sectors of global memory, wavefronts and bank conflicts of shared memory, sectors of bulk "
     "copies"};
 
-/* The first column identifies a buffer: by its name in a launch file, or by its position among the
- * kernel arguments. */
+/* The first column identifies a buffer: by its name, or by its position among the kernel arguments
+ * if none has a name. */
 static const struct fth_column argument_columns[] = {
     {"argument", "Argument", FTH_COLUMN_NUMBER},
     {"type", "Type", FTH_COLUMN_TEXT},
@@ -65,6 +65,28 @@ static const struct fth_column buffer_columns[] = {
 };
 enum { COLUMNS = sizeof buffer_columns / sizeof buffer_columns[0] };
 
+/* Frees the texts of the first `rows` rows, and the cells. */
+static void free_rows(struct fth_cell *cells, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++) {
+        free((void *)cells[COLUMNS * i].text);
+        fth_free((void *)cells[COLUMNS * i + 3].text);
+    }
+    free(cells);
+}
+
+/* Writes the row of a buffer. Returns false without memory for its name. */
+static bool fill_row(const struct fth_launch_view *view, char *values, struct fth_cell *row)
+{
+    char number[40];
+    snprintf(number, sizeof number, "argument-%zu", view->number);
+    row[0] = (struct fth_cell){strdup(view->name ? view->name : number), (double)view->number};
+    row[1].text = view->type;
+    row[2].number = (double)view->count;
+    row[3].text = values;
+    return row[0].text != NULL;
+}
+
 static int show(const struct cli_arguments *arguments, const struct fth_launch *launch,
                 uint64_t max_values)
 {
@@ -73,26 +95,23 @@ static int show(const struct cli_arguments *arguments, const struct fth_launch *
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = FTH_OK;
     const struct fth_column *columns = argument_columns;
-    if (!cells)
-        return cli_no_memory();
-    for (; rows < count && status == FTH_OK; rows++) {
+    bool ok = cells != NULL;
+    for (; rows < count && status == FTH_OK && ok; rows++) {
         struct fth_launch_view view;
         char *values = NULL;
         status = fth_launch_show(launch, rows, max_values, &view, &values, &error);
-        struct fth_cell *row = cells + COLUMNS * rows;
+        ok = fill_row(&view, values, cells + COLUMNS * rows);
         if (view.name)
             columns = buffer_columns;
-        row[0] = (struct fth_cell){view.name, (double)view.number};
-        row[1].text = view.type;
-        row[2].number = (double)view.count;
-        row[3].text = values;
     }
-    int result = status == FTH_OK
-                     ? cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows})
-                     : cli_fail(&error);
-    for (size_t i = 0; i < rows; i++)
-        fth_free((void *)cells[COLUMNS * i + 3].text);
-    free(cells);
+    int result = CLI_FAILED;
+    if (!ok)
+        result = cli_no_memory();
+    else if (status != FTH_OK)
+        result = cli_fail(&error);
+    else
+        result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
+    free_rows(cells, rows);
     return result;
 }
 
@@ -424,6 +443,8 @@ static const struct cli_option *const options[] = {
 static const struct cli_example examples[] = {
     {"fathom run k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]=iota'",
      "run a kernel compiled with 'nvcc -ptx' and print its buffers"},
+    {"fathom run k.ptx -b 64 -a 1000 -a '{f32:0.5,ptr:f32[64][8]}' --variable 'w=f32[]=random'",
+     "pass a number, a struct with a pointer, and set a __constant__ array"},
     {"fathom run k.ptx -e 'transpose<32,0>' > launch.json",
      "write a launch file for a kernel, to be edited and run"},
     {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
@@ -476,13 +497,18 @@ const struct cli_command cli_run = {
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"
     "  TYPE:VALUE                a number, such as i32:5 or f16:1.5\n"
+    "  VALUE                     a number, such as 5, if the C++ name of the kernel or\n"
+    "                            the PTX states the type of the parameter\n"
     "  ptr:TYPE[COUNT]=CONTENTS  a buffer with COUNT elements\n"
+    "  {ARGUMENT,ARGUMENT,...}   a struct with these members, placed as in C, such as\n"
+    "                            {i32:1,{f32:2,f32:3},ptr:f32[64]}\n"
     "  null                      a null pointer\n"
     "  bytes:00ff10              the bytes of a struct, in hexadecimal\n"
     "\n"
     "TYPE is u8, u16, u32, u64, s8, s16, s32, s64, f16, bf16, f32, f64, e4m3 or e5m2;\n"
     "i8 to i64 are the same as s8 to s64. COUNT can be an expression such as 64*64.\n"
-    "CONTENTS is one of:\n"
+    "TYPE[64][32] is the same as TYPE[64*32]: 64 rows of 32 elements. CONTENTS is one\n"
+    "of:\n"
     "\n"
     "  zero              zeros; the default without =CONTENTS\n"
     "  iota              0, 1, 2, ...\n"
@@ -493,6 +519,12 @@ const struct cli_command cli_run = {
     "  file:PATH         the bytes of a file, which must hold COUNT elements or more;\n"
     "                    with empty brackets (ptr:u32[]=...), the buffer has as many\n"
     "                    elements as the file\n"
+    "\n"
+    "--variable NAME=TYPE[COUNT]=CONTENTS sets a __constant__ or __device__ variable\n"
+    "before the kernel runs, and prints it with the buffers. Empty brackets stand for\n"
+    "as many elements as the variable has. NAME=TYPE:VALUE sets one number,\n"
+    "NAME=CONTENTS is enough if the PTX states the type of the variable, and NAME only\n"
+    "prints it.\n"
     "\n"
     "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
     "barriers that cannot complete and unsupported instructions, with line, block and\n"

@@ -162,6 +162,12 @@ FTH_API const char *fth_catalogue_name(const struct fth_catalogue *catalogue, si
 /* Returns the file of the `index`-th description; NULL past the last, and if the description is
  * built into the library. */
 FTH_API const char *fth_catalogue_path(const struct fth_catalogue *catalogue, size_t index);
+/* Finds the description of a GPU by the name that its driver reports, such as "NVIDIA
+ * A100-SXM4-40GB". The word NVIDIA, a form factor after a dash and a size of memory do not count,
+ * so that this one is the A100; a MIG slice has no description. Returns its name in the catalogue;
+ * NULL if there is none. Reads all descriptions, and ignores those that cannot be read. */
+FTH_API const char *fth_catalogue_find(const struct fth_catalogue *catalogue,
+                                       const char *device_name);
 /* Reads a description by its name in the catalogue (ignoring case), from a file, or from standard
  * input ("-"). FTH_NOT_FOUND: there is neither such a name nor such a file; the error names the
  * most similar name. Otherwise as fth_gpu_read_file. */

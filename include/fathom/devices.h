@@ -25,6 +25,13 @@ FTH_API FTH_MUST_USE enum fth_status fth_device_list(
     void (*each)(void *user, const struct fth_device_info *device), void *user,
     struct fth_error *error);
 
+/* Writes the name of the GPU of this computer, such as "NVIDIA H200"; of the first one that CUDA
+ * lists if they differ. An empty text: there is none, or no usable driver. Does not open the driver
+ * where the kernel states the names, because opening it can take seconds. Fails only with
+ * FTH_NO_MEMORY. */
+FTH_API FTH_MUST_USE enum fth_status fth_device_local_name(char *name, size_t size,
+                                                           struct fth_error *error);
+
 /* A real GPU, a simulated GPU, or a recording of one. */
 struct fth_device;
 

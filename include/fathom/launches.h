@@ -41,12 +41,23 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const cha
                                                      struct fth_error *error);
 /* Releases a launch. */
 FTH_API void fth_launch_destroy(struct fth_launch *launch);
-/* Appends an argument to the step of fth_launch_create. It is a number ("i32:4096", "f16:1.5"), a
- * null pointer ("null"), the bytes of a struct ("bytes:00ff10") or a new buffer with its initial
- * contents ("ptr:f32[64*64]=random"; zeros if none are given). With empty brackets, the buffer is
- * as large as its file ("ptr:u32[]=file:data.bin"). FTH_INVALID: the text has none of these forms,
- * or the file has too few bytes. FTH_NOT_FOUND: there is no such file. */
+/* Appends an argument to the step of fth_launch_create. It is a number ("i32:4096", "f16:1.5", or
+ * "4096" if the C++ name of the kernel or the PTX states the type of the parameter), a null pointer
+ * ("null"), a struct with its members ("{i32:1,f32:2}"), its bytes ("bytes:00ff10"), or a new
+ * buffer with its initial contents ("ptr:f32[64*64]=random" or "ptr:f32[64][64]=random"; zeros if
+ * none are given). With empty brackets, the buffer is as large as its file
+ * ("ptr:u32[]=file:data.bin"). FTH_INVALID: the text has none of these forms, or the file has too
+ * few bytes. FTH_NOT_FOUND: there is no such file. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch,
+                                                         const char *text, struct fth_error *error);
+
+/* Sets the contents of a variable of the module (__constant__ or __device__) before the step runs:
+ * "NAME=f32[64]=random", "NAME=i32:5", or "NAME=1.5" if the PTX states the type of the variable.
+ * The variable is then one of the buffers of the launch, with this name, after those of the
+ * arguments so far. With "NAME" or "NAME=f32[64]", its contents stay those that the PTX states.
+ * NAME is the name in the PTX file or in C++. FTH_NOT_FOUND: there is no such variable or file.
+ * FTH_INVALID: the text has none of these forms, or the variable is too small. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_variable(struct fth_launch *launch,
                                                          const char *text, struct fth_error *error);
 
 /* The shape of a kernel launch. Initialise it with FTH_LAUNCH_SHAPE. */
@@ -93,6 +104,9 @@ struct fth_launch_options {
     const char *kernels;
     uint64_t first_launch, end_launch;
     uint64_t max_memory_bytes;
+    /* For PTX files and programs with PTX: contents of variables, as for fth_launch_variable. */
+    const char *const *variables;
+    size_t variable_count;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
@@ -202,7 +216,9 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_counter(const struct fth_launch 
 
 /* The properties of a buffer. The texts are valid as long as the launch. */
 struct fth_launch_view {
-    const char *name;     /* in the launch file; NULL: an argument of fth_launch_argument */
+    /* In the launch file; of a variable; or "argument-1.2" for the second buffer in the struct that
+     * is argument 1. NULL: an argument of fth_launch_argument. */
+    const char *name;
     size_t number;        /* position of that argument, from 1; 0 if `name` is set */
     const char *type;     /* type of an element: "f32" */
     size_t element_bytes; /* bytes per element */

@@ -199,3 +199,56 @@ enum fth_status fth_catalogue_read(const struct fth_catalogue *catalogue, const 
         return fth_gpu_read_file(name_or_path, log, gpu, error);
     return no_such_gpu(catalogue, name_or_path, error);
 }
+
+/* ---- descriptions by the names of devices ---- */
+
+/* Returns the name without the name of the vendor. */
+static const char *without_vendor(const char *name)
+{
+    static const char vendor[] = "NVIDIA ";
+    return strncmp(name, vendor, sizeof vendor - 1) == 0 ? name + sizeof vendor - 1 : name;
+}
+
+/* Returns whether the rest of a device's name, behind the name of the model, leaves the model as it
+ * is: "-SXM4-80GB" and " 80GB PCIe" do, " Ti" and " MIG 1g.18gb" do not. */
+static bool is_variant(const char *rest)
+{
+    if (*rest == '\0' || *rest == '-')
+        return true;
+    const size_t digits = *rest == ' ' ? strspn(rest + 1, "0123456789") : 0;
+    return digits > 0 && strncmp(rest + 1 + digits, "GB", 2) == 0;
+}
+
+/* Returns the length of the name in a description if the device is of this model; otherwise 0. */
+static size_t matching_size(const struct entry *entry, const char *device)
+{
+    struct fth_gpu *gpu = NULL;
+    size_t size = 0;
+    const enum fth_status status = entry->path
+                                       ? fth_gpu_read_file(entry->path, NULL, &gpu, NULL)
+                                       : fth_gpu_read_text(entry->name, entry->embedded->data,
+                                                           entry->embedded->size, NULL, &gpu, NULL);
+    const char *name = status == FTH_OK ? fth_gpu_text(gpu, "device", "name") : NULL;
+    if (name) {
+        const char *model = without_vendor(name);
+        const size_t length = strlen(model);
+        if (length && strncmp(device, model, length) == 0 && is_variant(device + length))
+            size = length;
+    }
+    fth_gpu_destroy(gpu);
+    return size;
+}
+
+const char *fth_catalogue_find(const struct fth_catalogue *catalogue, const char *device_name)
+{
+    const char *device = without_vendor(device_name), *found = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; i < catalogue->count && *device; i++) {
+        const size_t size = matching_size(&catalogue->entries[i], device);
+        if (size > longest) {
+            longest = size;
+            found = catalogue->entries[i].name;
+        }
+    }
+    return found;
+}

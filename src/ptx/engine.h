@@ -298,6 +298,7 @@ struct fth_ptx_detail {
 /* A variable in memory. */
 struct fth_ptx_variable {
     const char *name;
+    enum fth_ptx_type type; /* of its elements */
     enum fth_ptx_space space;
     uint64_t address; /* in its space; for LOCAL and PARAM, the offset in the frame */
     uint64_t bytes;

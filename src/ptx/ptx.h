@@ -167,6 +167,18 @@ const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *modu
 /* Returns the kernel with this name, or NULL. */
 const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module, const char *name);
 
+/* A variable of a module in global or constant memory. */
+struct fth_ptx_variable_facts {
+    const char *name;
+    const char *type; /* of its elements: "u32", "f32", …; compilers declare arrays as "b8" */
+    uint64_t bytes;
+    bool is_constant;
+    bool has_data; /* the module states its initial contents; otherwise they are zeros */
+};
+/* Describes the variable with this index. Returns false if the module has fewer variables. */
+bool fth_ptx_variable_at(const struct fth_ptx_module *module, size_t index,
+                         struct fth_ptx_variable_facts *facts);
+
 /* Returns the first instruction that the engine cannot execute, as an error, if the kernel of this
  * name or a function that it calls has one. The error's cause has the line number, and its excerpt
  * shows the line with a caret under the offending token. fth_ptx_run fails with the same error.

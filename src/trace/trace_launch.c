@@ -49,6 +49,13 @@ static enum fth_status traced_read(void *context, uint64_t address, void *data, 
     return tracing->engine.read(tracing->engine.context, address, data, bytes, error);
 }
 
+static enum fth_status traced_symbol(void *context, const char *name, uint64_t *address,
+                                     uint64_t *bytes, struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.symbol(tracing->engine.context, name, address, bytes, error);
+}
+
 static enum fth_status traced_tensor_map(void *context, const struct fth_ptx_tensor_map *map,
                                          unsigned char bytes[FTH_TENSOR_MAP_BYTES],
                                          struct fth_error *error)
@@ -109,6 +116,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
         .alloc = traced_alloc,
         .write = traced_write,
         .read = traced_read,
+        .symbol = traced_symbol,
         .run = traced_run,
         .plan = tracing->engine.plan ? traced_plan : NULL,
         .omits = tracing->engine.omits ? traced_omits : NULL,

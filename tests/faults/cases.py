@@ -73,7 +73,7 @@ STUDY = """{"schema": "fathom-exploration/1", "studies": [
 TEXTS = {"k.ptx": KERNEL, "launch.json": LAUNCH, "maps.json": MAPS, "tiny.json": TINY, "study.json": STUDY}
 
 MODEL = ["--gpu", "@tiny.json", "--threads", "1"]
-POINTS = ["--set", "gpu.sms=1", "--vary", "l1.ways=2,4", "--threads", "1"]
+POINTS = ["--gpu", "none", "--set", "gpu.sms=1", "--vary", "l1.ways=2,4", "--threads", "1"]
 PTX = ["@k.ptx", "-g", "2", "-b", "32", "-a", "ptr:f32[64]=iota", "-a", "f32:2"]
 
 # Commands that make further inputs: (the file that they write, their arguments). "@NAME" is the path of an input.

@@ -11,6 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char module[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                             ".const .align 4 .b8 table[64];\n.global .align 4 .f32 total;\n"
                              ".visible .entry k(.param .u64 a, .param .u32 n)\n{\n    ret;\n}\n"
                              ".visible .entry l(.param .u64 a, .param .f32 x)\n{\n    ret;\n}\n"
                              ".visible .entry m(.param .u64 a, .param .align 64 .b8 t[128])\n"

@@ -5,6 +5,7 @@
  *   cuda_driver.c      loading the CUDA driver
  *   cuda_nvml.c        loading and querying NVML
  *   cuda_list.c        listing the GPUs
+ *   cuda_local.c       the name of the GPU of this computer
  *   cuda_open.c        opening a GPU by its name
  *   cuda_run.c         contexts, modules, memory, launches
  *   cuda_machine.c     struct fth_machine_ops over cuda_run.c
@@ -334,6 +335,15 @@ FTH_MUST_USE enum fth_status fth_cuda_set_number(struct fth_gpu *gpu, const char
 FTH_MUST_USE enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *section,
                                                const char *name, const char *text,
                                                const char *method, struct fth_error *error);
+
+/* ---- cuda_local.c ---- */
+
+/* Reads the name of the GPUs that have a folder in `folder`. Returns false if there are none, if a
+ * name is missing, or if the names differ. */
+bool fth_cuda_read_models(const char *folder, char *name, size_t size);
+/* Returns whether a process with this value of CUDA_VISIBLE_DEVICES (NULL: not set) sees GPUs, and
+ * not MIG slices of them or nothing. */
+bool fth_cuda_sees_whole_gpus(const char *visible);
 
 /* ---- cuda_list.c, cuda_machine.c ---- */
 

@@ -274,6 +274,7 @@ static struct fth_ptx_variable *add_global(struct fth_ptx_parser *parser,
         module->global_end = address + declaration->bytes;
     struct fth_ptx_variable *variable = &module->variables[module->variable_count++];
     *variable = (struct fth_ptx_variable){.name = name,
+                                          .type = declaration->type,
                                           .space = space,
                                           .address = address,
                                           .bytes = declaration->bytes,

@@ -297,6 +297,20 @@ const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module,
     return NULL;
 }
 
+bool fth_ptx_variable_at(const struct fth_ptx_module *module, size_t index,
+                         struct fth_ptx_variable_facts *facts)
+{
+    if (index >= module->variable_count)
+        return false;
+    const struct fth_ptx_variable *variable = &module->variables[index];
+    *facts = (struct fth_ptx_variable_facts){.name = variable->name,
+                                             .type = fth_ptx_type_name(variable->type),
+                                             .bytes = variable->bytes,
+                                             .is_constant = variable->space == FTH_SPACE_CONST,
+                                             .has_data = variable->data != NULL};
+    return true;
+}
+
 const struct fth_error *fth_ptx_unsupported(const struct fth_ptx_module *module, const char *name)
 {
     for (size_t i = 0; i < module->function_count; i++)

@@ -52,6 +52,13 @@ static enum fth_status device_read(void *context, uint64_t address, void *data, 
     return device->ops->download(device->machine, data, address, bytes, error);
 }
 
+static enum fth_status device_symbol(void *context, const char *name, uint64_t *address,
+                                     uint64_t *bytes, struct fth_error *error)
+{
+    struct device *device = context;
+    return device->ops->symbol(device->machine, device->module, name, address, bytes, error);
+}
+
 static double now_s(void)
 {
     struct timespec time;
@@ -193,6 +200,7 @@ enum fth_status fth_device_executor_open(const struct fth_run_options *options,
         .alloc = device_alloc,
         .write = device_write,
         .read = device_read,
+        .symbol = device_symbol,
         .run = device_run,
         .tensor_map = device_tensor_map,
         .texture = device_texture,

@@ -55,6 +55,15 @@ static enum fth_status engine_read(void *context, uint64_t address, void *data, 
     return FTH_OK;
 }
 
+static enum fth_status engine_symbol(void *context, const char *name, uint64_t *address,
+                                     uint64_t *bytes, struct fth_error *error)
+{
+    const struct engine *engine = context;
+    if (fth_ptx_symbol(engine->machine, name, address, bytes))
+        return FTH_OK;
+    return fth_fail(error, FTH_NOT_FOUND, "find variable", name, "the module has no such variable");
+}
+
 static enum fth_status engine_tensor_map(void *context, const struct fth_ptx_tensor_map *map,
                                          unsigned char bytes[FTH_TENSOR_MAP_BYTES],
                                          struct fth_error *error)
@@ -172,6 +181,7 @@ enum fth_status fth_engine_open(const struct fth_ptx_module *module,
         .alloc = engine_alloc,
         .write = engine_write,
         .read = engine_read,
+        .symbol = engine_symbol,
         .run = engine_run,
         .plan = skip_data ? engine_plan : NULL,
         .omits = skip_data ? engine_omits : NULL,

@@ -10,6 +10,7 @@
  *   launch_build.c       launches and buffers as given on the command line
  *   launch_kernel.c      finds kernels by their names, and describes their parameters
  *   launch_argument.c    arguments of kernels
+ *   launch_variable.c    contents of the variables of a module
  *   launch_skeleton.c    writes a launch file for the user to edit
  *   launch_file.c        launches, buffers and arguments from a launch file
  *   launch_tensor_map.c  tensor maps from a launch file
@@ -125,6 +126,9 @@ struct fth_executor {
                              struct fth_error *error);
     enum fth_status (*read)(void *context, uint64_t address, void *data, uint64_t bytes,
                             struct fth_error *error);
+    /* Finds the address and the size of a variable of the module. */
+    enum fth_status (*symbol)(void *context, const char *name, uint64_t *address, uint64_t *bytes,
+                              struct fth_error *error);
     /* Runs one kernel to its end. `arguments` is the kernel's parameter block. Instruction counts
      * are added to *totals where the executor counts instructions. */
     enum fth_status (*run)(void *context, const struct fth_launch_step *step, const void *arguments,
@@ -182,11 +186,13 @@ enum fth_fill {
     FTH_FILL_IOTA,     /* 0, 1, 2, ... */
     FTH_FILL_CONSTANT, /* `bits` in every element */
     FTH_FILL_FILE,
-    FTH_FILL_EXPRESSION
+    FTH_FILL_EXPRESSION,
+    FTH_FILL_MODULE /* of a variable: what the module states */
 };
 
+/* A buffer, or a variable of the module. */
 struct fth_launch_buffer {
-    const char *name; /* NULL: given on the command line */
+    const char *name; /* NULL: an argument on the command line */
     size_t number;    /* without a name: which argument it is, from 1 */
     const struct fth_scalar_type *element;
     uint64_t count;
@@ -197,6 +203,8 @@ struct fth_launch_buffer {
     const char *path;                  /* FTH_FILL_FILE */
     struct fth_expression *expression; /* FTH_FILL_EXPRESSION: uses `i` and the launch's sizes */
     uint64_t address;                  /* valid while the launch has an executor */
+    const char *symbol;                /* of a variable: its name in the module; NULL: a buffer */
+    uint64_t symbol_bytes;             /* size of this variable */
 };
 
 enum fth_argument_kind {
@@ -224,7 +232,7 @@ struct fth_launch_argument {
     const struct fth_ptx_tensor_map *map;      /* TENSOR_MAP: all but the address */
     const struct fth_launch_texture *texture;  /* TEXTURE */
     const uint8_t *bytes;                      /* BYTES */
-    const struct fth_launch_argument *members; /* STRUCT: never structs themselves */
+    const struct fth_launch_argument *members; /* STRUCT */
     size_t count;                              /* of bytes or members */
 };
 
@@ -289,8 +297,13 @@ FTH_MUST_USE enum fth_status fth_launch_grow(void **items, size_t count, size_t 
 /* Evaluates an expression that may use the sizes of the launch. */
 FTH_MUST_USE enum fth_status fth_launch_evaluate(const struct fth_launch *launch, const char *text,
                                                  double *value, struct fth_error *error);
-/* Adds the buffer that `text` describes, such as "f32[N*N]=random" or "ptr:f32[1024]". `name` must
- * live as long as the launch; it is NULL for a buffer from the command line. */
+/* Parses the text of a buffer, such as "f32[N*N]=random", "f32[16][16]" or "ptr:f32[1024]". With
+ * `symbol` set, empty brackets stand for as many elements as the variable has. */
+FTH_MUST_USE enum fth_status fth_launch_parse_buffer(struct fth_launch *launch, const char *text,
+                                                     struct fth_launch_buffer *buffer,
+                                                     struct fth_error *error);
+/* Adds the buffer that `text` describes, as above. `name` must live as long as the launch; it is
+ * NULL for a buffer from the command line. */
 FTH_MUST_USE enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *name,
                                                    const char *text, struct fth_error *error);
 /* Resolves a path relative to the folder of the launch file. The launch owns the result. NULL:
@@ -320,7 +333,18 @@ FTH_MUST_USE enum fth_status fth_launch_find_kernel(const struct fth_launch *lau
  * "float const* (u64), ns::Params (struct of 24 bytes)". A list that does not fit is cut. */
 void fth_kernel_describe_parameters(const struct fth_ptx_kernel *kernel, char *text, size_t size);
 
+/* Returns the type of a number that is passed for a parameter of a kernel without stating its type:
+ * that of the C++ name, or that of the PTX. An integer type of the PTX is returned as a signed
+ * type, which accepts the numbers of both. NULL: it is not known, or the parameter is no number;
+ * `reason` says so. */
+const struct fth_scalar_type *fth_kernel_number_type(const struct fth_launch *launch,
+                                                     const struct fth_ptx_kernel *kernel,
+                                                     size_t index, char *reason, size_t size);
+
 /* ---- launch_argument.c ---- */
+
+/* Maximum nesting of structs in arguments. Chosen: it bounds recursion. */
+enum { FTH_MAX_STRUCT_DEPTH = 8 };
 
 /* Checks the number and the sizes of the arguments against the parameters of the kernel, and the
  * height of the block (z). */
@@ -333,10 +357,22 @@ FTH_MUST_USE enum fth_status fth_argument_pack(const struct fth_launch *launch,
                                                size_t parameter_bytes, uint8_t *out,
                                                struct fth_error *error);
 /* Parses an argument of a launch file that is a text: "BUFFER", "BUFFER+OFFSET", a number such as
- * "i32:N", "null" or "bytes:00ff". */
-FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
+ * "i32:N", "null", "bytes:00ff" or a struct such as "{BUFFER,i32:N}". A number without a type gets
+ * that of the parameter of `kernel` with this index; `kernel` is NULL for a member of a struct. */
+FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch,
+                                                       const struct fth_ptx_kernel *kernel,
+                                                       size_t index, const char *text,
                                                        struct fth_launch_argument *argument,
                                                        struct fth_error *error);
+
+/* ---- launch_variable.c ---- */
+
+/* Adds a variable of the module to the buffers, with the contents that `text` describes:
+ * "f32[64]=random", "f32:1.5", or "1.5" if the module states the type of the variable. NULL: the
+ * contents are those of the module. `name` is the name in the module or in C++. FTH_NOT_FOUND:
+ * there is no such variable. */
+FTH_MUST_USE enum fth_status fth_launch_add_variable(struct fth_launch *launch, const char *name,
+                                                     const char *text, struct fth_error *error);
 
 /* ---- launch_open.c ---- */
 

@@ -4,11 +4,14 @@
  *   i32:4096  f32:1.5  u64:0x10          a number of the type
  *   null                                 a null pointer
  *   bytes:00ff10                         bytes, in hexadecimal, for a struct
+ *   4096  1.5                            a number of the type of the parameter
+ *   {i32:1,{f32:2,null}}                 a struct with its members
  *   ptr:f32[1024]                        a new buffer (command line)
  *   a  a+N*2                             the address of a buffer or of one of its elements (launch
  *                                        files)
  *
- * Launch files also have tensor maps, textures, surfaces and structs, which are not texts.
+ * Launch files also have tensor maps, textures and surfaces, which are not texts, and structs as
+ * lists.
  */
 #include "trace/launch/launch.h"
 
@@ -231,8 +234,8 @@ static enum fth_status parse_number(const struct fth_launch *launch, const char 
     if (!argument->element)
         return fth_fail(error, FTH_INVALID, operation, text,
                         "unknown type or buffer; expected i32:5, f32:1.5, null, bytes:00ff, "
-                        "ptr:f32[1024]=random (command line) or the name of a buffer (launch "
-                        "file)");
+                        "{i32:1,f32:2} (a struct), ptr:f32[1024]=random (command line) or the "
+                        "name of a buffer (launch file)");
     const char *number = text + size + 1;
     double value = 0;
     if (text[size] == ':' && fth_scalar_parse(argument->element, number, &argument->bits))
@@ -248,13 +251,57 @@ static enum fth_status parse_number(const struct fth_launch *launch, const char 
                     argument->element->name);
 }
 
-/* Parses an argument that is not a buffer. */
-static enum fth_status parse_value(struct fth_launch *launch, const char *text,
-                                   struct fth_launch_argument *argument, struct fth_error *error)
+/* Where an argument is: in the parameters of a kernel, or in a struct. */
+struct place {
+    const struct fth_ptx_kernel *kernel; /* NULL: a member of a struct */
+    size_t index;                        /* of the parameter */
+    bool makes_buffers;                  /* "ptr:" makes a buffer: on the command line */
+    unsigned depth;                      /* number of structs around it */
+    size_t *parts; /* number of buffers so far in the structs of this argument */
+};
+
+/* Parses a number that does not state its type. *is_number is false if the text is no number. */
+static enum fth_status parse_plain(struct fth_launch *launch, const struct place *place,
+                                   const char *text, struct fth_launch_argument *argument,
+                                   bool *is_number, struct fth_error *error)
 {
+    struct fth_error why = FTH_NO_ERROR;
+    char reason[256];
+    double value = 0;
+    *is_number = fth_launch_evaluate(launch, text, &value, &why) == FTH_OK;
+    if (!*is_number)
+        return why.status == FTH_NO_MEMORY ? fth_error_move(error, &why) : FTH_OK;
+    if (!place->kernel)
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "the types of the members of a struct are not known; write the type before "
+                        "the number, such as i32:5 or f32:1.5");
+    argument->kind = FTH_ARGUMENT_NUMBER;
+    argument->element =
+        fth_kernel_number_type(launch, place->kernel, place->index, reason, sizeof reason);
+    if (!argument->element)
+        return fth_fail(error, FTH_INVALID, operation, text, "%s", reason);
+    if (fth_scalar_parse(argument->element, text, &argument->bits) ||
+        fth_scalar_from_double(argument->element, value, &argument->bits))
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, text,
+                    "argument %zu is an integer of %u bits (%s); the value is not an integer or is "
+                    "out of range",
+                    place->index + 1, 8 * argument->element->bytes, argument->element->name);
+}
+
+/* Parses an argument that is not a buffer. */
+static enum fth_status parse_value(struct fth_launch *launch, const struct place *place,
+                                   const char *text, struct fth_launch_argument *argument,
+                                   struct fth_error *error)
+{
+    bool is_number = false;
     if (strncmp(text, "bytes:", 6) == 0)
         return parse_bytes(launch, text, text + 6, argument, error);
-    return parse_number(launch, strcmp(text, "null") == 0 ? "u64:0" : text, argument, error);
+    if (!strchr(text, ':') && strcmp(text, "null") != 0)
+        FTH_TRY(parse_plain(launch, place, text, argument, &is_number, error));
+    return is_number
+               ? FTH_OK
+               : parse_number(launch, strcmp(text, "null") == 0 ? "u64:0" : text, argument, error);
 }
 
 /* Finds the buffer whose name is the first `size` characters of `text`. */
@@ -262,23 +309,26 @@ static bool find_buffer(const struct fth_launch *launch, const char *text, size_
                         size_t *index)
 {
     for (*index = 0; *index < launch->buffer_count; (*index)++) {
-        const char *name = launch->buffers[*index].name;
-        if (name && strlen(name) == size && strncmp(name, text, size) == 0)
+        const struct fth_launch_buffer *buffer = &launch->buffers[*index];
+        if (buffer->name && !buffer->symbol && strlen(buffer->name) == size &&
+            strncmp(buffer->name, text, size) == 0)
             return true;
     }
     return false;
 }
 
-enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
-                                          struct fth_launch_argument *argument,
-                                          struct fth_error *error)
+/* Parses the address of a buffer or of one of its elements. *is_buffer is false if the text does
+ * not begin with the name of a buffer. */
+static enum fth_status parse_address(struct fth_launch *launch, const char *text,
+                                     struct fth_launch_argument *argument, bool *is_buffer,
+                                     struct fth_error *error)
 {
-    *argument = (struct fth_launch_argument){.kind = FTH_ARGUMENT_ADDRESS};
     size_t size = strcspn(text, "+:");
     while (size > 0 && isspace((unsigned char)text[size - 1]))
         size--;
-    if (!find_buffer(launch, text, size, &argument->buffer))
-        return parse_value(launch, text, argument, error);
+    *is_buffer = find_buffer(launch, text, size, &argument->buffer);
+    if (!*is_buffer)
+        return FTH_OK;
     const char *plus = strchr(text, '+');
     double offset = 0;
     FTH_TRY(plus ? fth_launch_evaluate(launch, plus + 1, &offset, error) : FTH_OK);
@@ -291,21 +341,137 @@ enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char 
     return FTH_OK;
 }
 
+/* Makes the buffer that "ptr:…" describes. In a struct, which can have several, its name consists
+ * of the number of the argument and its number in the struct. */
+static enum fth_status make_buffer(struct fth_launch *launch, const struct place *place,
+                                   const char *text, struct fth_launch_argument *argument,
+                                   struct fth_error *error)
+{
+    FTH_TRY(fth_launch_add_buffer(launch, NULL, text, error));
+    argument->buffer = launch->buffer_count - 1;
+    struct fth_launch_buffer *buffer = &launch->buffers[argument->buffer];
+    if (place->depth == 0) {
+        buffer->number = place->index + 1;
+        return FTH_OK;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "argument-%zu.%zu", place->index + 1, ++*place->parts);
+    buffer->name = fth_arena_text(&launch->arena, name);
+    return buffer->name ? FTH_OK : fth_no_memory(error, operation, text);
+}
+
+static enum fth_status parse_argument(struct fth_launch *launch, const struct place *place,
+                                      const char *text, struct fth_launch_argument *argument,
+                                      struct fth_error *error);
+
+/* Returns the length of the next member of a struct: up to a comma or brace that is not in
+ * brackets, parentheses or braces itself. */
+static size_t member_size(const char *text)
+{
+    size_t size = 0, depth = 0;
+    for (; text[size]; size++) {
+        if (depth == 0 && (text[size] == ',' || text[size] == '}'))
+            break;
+        if (strchr("([{", text[size]))
+            depth++;
+        else if (strchr(")]}", text[size]) && depth > 0)
+            depth--;
+    }
+    return size;
+}
+
+/* Copies the member of this size, without the blanks around it. NULL: memory is exhausted. */
+static char *copy_member(struct fth_launch *launch, const char *text, size_t size)
+{
+    while (size > 0 && isspace((unsigned char)*text)) {
+        text++;
+        size--;
+    }
+    while (size > 0 && isspace((unsigned char)text[size - 1]))
+        size--;
+    char *copy = fth_arena_alloc(&launch->arena, size + 1);
+    if (copy) {
+        memcpy(copy, text, size);
+        copy[size] = '\0';
+    }
+    return copy;
+}
+
+/* Parses "{MEMBER,MEMBER,…}". */
+static enum fth_status parse_struct(struct fth_launch *launch, const struct place *place,
+                                    const char *text, struct fth_launch_argument *argument,
+                                    struct fth_error *error)
+{
+    struct place inner = *place;
+    size_t capacity = 1, parts = 0;
+    if (place->depth == FTH_MAX_STRUCT_DEPTH)
+        return fth_fail(error, FTH_INVALID, operation, text, "structs can be nested %d deep",
+                        FTH_MAX_STRUCT_DEPTH);
+    inner.kernel = NULL;
+    inner.depth++;
+    inner.parts = place->parts ? place->parts : &parts;
+    for (const char *at = text; *at; at++)
+        capacity += *at == ',';
+    struct fth_launch_argument *members =
+        fth_arena_array(&launch->arena, capacity, sizeof *members);
+    if (!members)
+        return fth_no_memory(error, operation, text);
+    size_t count = 0;
+    const char *at = text;
+    do {
+        const size_t size = member_size(++at);
+        char *member = copy_member(launch, at, size);
+        if (!member)
+            return fth_no_memory(error, operation, text);
+        at += size;
+        if (*member == '\0' || *at == '\0' || (*at == '}' && at[1]))
+            return fth_fail(
+                error, FTH_INVALID, operation, text,
+                "expected a struct such as {i32:1,f32:2}: members, separated by commas, "
+                "in braces");
+        FTH_TRY(parse_argument(launch, &inner, member, &members[count++], error));
+    } while (*at == ',');
+    *argument = (struct fth_launch_argument){
+        .kind = FTH_ARGUMENT_STRUCT, .members = members, .count = count};
+    return FTH_OK;
+}
+
+static enum fth_status parse_argument(struct fth_launch *launch, const struct place *place,
+                                      const char *text, struct fth_launch_argument *argument,
+                                      struct fth_error *error)
+{
+    bool is_buffer = false;
+    *argument = (struct fth_launch_argument){.kind = FTH_ARGUMENT_ADDRESS};
+    if (*text == '{')
+        return parse_struct(launch, place, text, argument, error);
+    if (place->makes_buffers && strncmp(text, "ptr:", 4) == 0 &&
+        fth_scalar_type_find(text + 4, strcspn(text + 4, "[")))
+        return make_buffer(launch, place, text, argument, error);
+    if (!place->makes_buffers)
+        FTH_TRY(parse_address(launch, text, argument, &is_buffer, error));
+    return is_buffer ? FTH_OK : parse_value(launch, place, text, argument, error);
+}
+
+enum fth_status fth_launch_parse_argument(struct fth_launch *launch,
+                                          const struct fth_ptx_kernel *kernel, size_t index,
+                                          const char *text, struct fth_launch_argument *argument,
+                                          struct fth_error *error)
+{
+    return parse_argument(launch, &(struct place){.kernel = kernel, .index = index}, text, argument,
+                          error);
+}
+
 enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
                                     struct fth_error *error)
 {
-    struct fth_launch_argument argument = {.kind = FTH_ARGUMENT_ADDRESS};
+    struct fth_launch_argument argument;
     struct fth_launch_step *step = &launch->steps[0];
     FTH_TRY(fth_launch_grow((void **)&launch->arguments, launch->argument_count,
                             &launch->argument_capacity, sizeof *launch->arguments, error));
     step->arguments = launch->arguments; /* which may have moved */
-    if (strncmp(text, "ptr:", 4) == 0 && fth_scalar_type_find(text + 4, strcspn(text + 4, "["))) {
-        FTH_TRY(fth_launch_add_buffer(launch, NULL, text, error));
-        argument.buffer = launch->buffer_count - 1;
-        launch->buffers[argument.buffer].number = launch->argument_count + 1;
-    } else {
-        FTH_TRY(parse_value(launch, text, &argument, error));
-    }
+    const struct place place = {
+        .kernel = step->kernel, .index = launch->argument_count, .makes_buffers = true};
+    FTH_TRY(parse_argument(launch, &place, text, &argument, error));
     launch->arguments[launch->argument_count++] = argument;
     step->argument_count = launch->argument_count;
     return FTH_OK;

@@ -1,6 +1,7 @@
 /* Launches and their buffers, as given on the command line:
  *
  *   ptr:f32[1024]                        a buffer of zeros
+ *   ptr:f32[64][64]                      the same with 64*64 elements, row by row
  *   ptr:f32[64*64]=random                random: floats from 0 to 1, integers from the full range
  *   ptr:f32[64]=random(-1,1)             random between two limits; integers include both limits
  *   ptr:u32[256]=iota                    0, 1, 2, …
@@ -295,7 +296,7 @@ static enum fth_status use_file(struct fth_launch *launch, const char *text, con
     const uint64_t max = open ? MAX_OPEN_BYTES + 1 : buffer->count * bytes;
     uint64_t holds = 0;
     buffer->fill = FTH_FILL_FILE;
-    buffer->path = resolve_path(launch, path, buffer->name != NULL);
+    buffer->path = resolve_path(launch, path, launch->ptx_path != launch->path);
     if (!buffer->path)
         return fth_no_memory(error, operation, text);
     FTH_TRY(fth_launch_read_data(launch, buffer->path, NULL, max, &holds, error));
@@ -312,9 +313,27 @@ static enum fth_status use_file(struct fth_launch *launch, const char *text, con
     return FTH_OK;
 }
 
-/* Parses the text of a buffer: its type, count and contents. */
-static enum fth_status parse_buffer(struct fth_launch *launch, const char *text,
-                                    struct fth_launch_buffer *buffer, struct fth_error *error)
+/* Parses the dimensions in brackets, such as "64]" or "64][N]", and moves *at behind them. The
+ * count is their product. `text` is the whole argument, for messages. */
+static enum fth_status parse_dimensions(const struct fth_launch *launch, const char *text,
+                                        const char **at, uint64_t *count, struct fth_error *error)
+{
+    *count = 1;
+    for (;;) {
+        uint64_t size = 0;
+        FTH_TRY(parse_count(launch, text, at, &size, error));
+        if (size > MAX_ELEMENTS / *count)
+            return fth_fail(error, FTH_INVALID, operation, text,
+                            "the product of the dimensions exceeds 2^36 elements");
+        *count *= size;
+        if (*++*at != '[')
+            return FTH_OK;
+        ++*at;
+    }
+}
+
+enum fth_status fth_launch_parse_buffer(struct fth_launch *launch, const char *text,
+                                        struct fth_launch_buffer *buffer, struct fth_error *error)
 {
     const char *type = strncmp(text, "ptr:", 4) == 0 ? text + 4 : text;
     size_t size = strcspn(type, "[");
@@ -326,14 +345,22 @@ static enum fth_status parse_buffer(struct fth_launch *launch, const char *text,
             "s8 to s64, f16, bf16, f32, f64, e4m3, e5m2)");
     /* Without a bracket, `at` is the end of the text, and parse_count reports the missing count. */
     const char *at = type + size + (type[size] == '[');
-    const bool open = type[size] == '[' && *at == ']';
+    bool open = type[size] == '[' && *at == ']';
     if (!open)
-        FTH_TRY(parse_count(launch, text, &at, &buffer->count, error));
-    at += 1;
+        FTH_TRY(parse_dimensions(launch, text, &at, &buffer->count, error));
+    else
+        at += 1;
+    if (open && buffer->symbol) {
+        buffer->count = buffer->symbol_bytes / buffer->element->bytes;
+        open = false;
+    }
     if (*at && *at != '=')
         return fth_fail(error, FTH_INVALID, operation, text,
                         "unexpected '%s' after the count; the contents follow '='", at);
     const char *contents = *at == '=' ? at + 1 : "zero";
+    buffer->fill = FTH_FILL_MODULE;
+    if (buffer->symbol && *at != '=')
+        return FTH_OK;
     if (strncmp(contents, "file:", 5) == 0)
         return use_file(launch, text, contents + 5, open, buffer, error);
     if (open)
@@ -348,7 +375,7 @@ enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *nam
     struct fth_launch_buffer buffer = {.name = name};
     FTH_TRY(fth_launch_grow((void **)&launch->buffers, launch->buffer_count,
                             &launch->buffer_capacity, sizeof *launch->buffers, error));
-    FTH_TRY(parse_buffer(launch, text, &buffer, error));
+    FTH_TRY(fth_launch_parse_buffer(launch, text, &buffer, error));
     launch->buffers[launch->buffer_count++] = buffer;
     return FTH_OK;
 }

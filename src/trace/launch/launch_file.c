@@ -127,6 +127,32 @@ static enum fth_status read_buffers(struct fth_launch_reader *reader)
     return FTH_OK;
 }
 
+/* Reads the contents of variables: a text, a number, or null for those that the module states. */
+static enum fth_status read_variables(struct fth_launch_reader *reader)
+{
+    const struct fth_json *object = fth_json_get(reader->root, "variables");
+    size_t back = fth_json_path_key(&reader->path, "variables");
+    if (object && !fth_json_is(object, FTH_JSON_OBJECT))
+        return fth_reader_refuse(reader, "expected an object");
+    FTH_JSON_EACH_MEMBER (value, object) {
+        size_t inner = fth_json_path_key(&reader->path, value->key);
+        char number[40];
+        const char *text = fth_json_string(value);
+        if (fth_json_is_number(value)) {
+            fth_number_format(fth_json_double(value), number, sizeof number);
+            text = number;
+        }
+        if (!text && !fth_json_is(value, FTH_JSON_NULL))
+            return fth_reader_refuse(
+                reader, "expected a string such as \"f32[64]=random\", a number or null");
+        FTH_TRY(fth_reader_context(
+            reader, fth_launch_add_variable(reader->launch, value->key, text, reader->error)));
+        fth_json_path_back(&reader->path, inner);
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
 /* ---- launches ---- */
 
 /* Reads a grid, a block or a cluster: one number, or an array of one to three numbers. */
@@ -151,35 +177,58 @@ static enum fth_status read_shape(struct fth_launch_reader *reader, const struct
     return FTH_OK;
 }
 
+/* The arguments that are read: those of a kernel, or the members of a struct. */
+struct argument_list {
+    const struct fth_ptx_kernel *kernel; /* NULL: of a struct */
+    unsigned depth;                      /* number of structs around them */
+};
+
 static enum fth_status read_argument_list(struct fth_launch_reader *reader,
-                                          const struct fth_json *list, bool in_struct,
+                                          const struct fth_json *list,
+                                          const struct argument_list *place,
                                           const struct fth_launch_argument **out, size_t *count);
 
-/* Reads a text, an object (a tensor map, a texture or a surface) or, unless it is in a struct
- * already, a list (a struct). */
+/* Reads an argument that is a text or a number. */
+static enum fth_status read_value(struct fth_launch_reader *reader, const struct fth_json *value,
+                                  const struct fth_ptx_kernel *kernel, size_t index,
+                                  struct fth_launch_argument *argument)
+{
+    char number[40];
+    const char *text = fth_json_string(value);
+    if (fth_json_is_number(value)) {
+        fth_number_format(fth_json_double(value), number, sizeof number);
+        text = number;
+    }
+    if (!text)
+        return fth_reader_refuse(reader,
+                                 "expected a number, a string (a buffer, or a number such as "
+                                 "\"i32:N\"), an object (a tensor map, a texture or a surface) or "
+                                 "an array (a struct)");
+    return fth_reader_context(reader, fth_launch_parse_argument(reader->launch, kernel, index, text,
+                                                                argument, reader->error));
+}
+
+/* Reads a text, a number, an object (a tensor map, a texture or a surface) or a list (a struct). */
 static enum fth_status read_argument(struct fth_launch_reader *reader, const struct fth_json *value,
-                                     bool in_struct, struct fth_launch_argument *argument)
+                                     const struct argument_list *place, size_t index,
+                                     struct fth_launch_argument *argument)
 {
     if (fth_json_get(value, "texture") || fth_json_get(value, "surface"))
         return fth_reader_texture(reader, value, argument);
     if (fth_json_is(value, FTH_JSON_OBJECT))
         return fth_reader_tensor_map(reader, value, argument);
-    if (fth_json_is(value, FTH_JSON_LIST) && !in_struct) {
-        *argument = (struct fth_launch_argument){.kind = FTH_ARGUMENT_STRUCT};
-        return read_argument_list(reader, value, true, &argument->members, &argument->count);
-    }
-    if (!fth_json_is(value, FTH_JSON_TEXT))
-        return fth_reader_refuse(reader,
-                                 "expected a string (a buffer, or a number such as "
-                                 "\"i32:N\"), an object (a tensor map, a texture or a surface)%s",
-                                 in_struct ? "" : " or an array (a struct)");
-    return fth_reader_context(
-        reader,
-        fth_launch_parse_argument(reader->launch, fth_json_string(value), argument, reader->error));
+    if (!fth_json_is(value, FTH_JSON_LIST))
+        return read_value(reader, value, place->kernel, index, argument);
+    if (place->depth == FTH_MAX_STRUCT_DEPTH)
+        return fth_reader_refuse(reader, "structs can be nested %d deep", FTH_MAX_STRUCT_DEPTH);
+    *argument = (struct fth_launch_argument){.kind = FTH_ARGUMENT_STRUCT};
+    return read_argument_list(reader, value, &(struct argument_list){.depth = place->depth + 1},
+                              &argument->members, &argument->count);
 }
 
 static enum fth_status read_argument_list(struct fth_launch_reader *reader,
-                                          const struct fth_json *list, bool in_struct,
+                                          const struct fth_json *list,
+                                          const struct argument_list *place,
                                           const struct fth_launch_argument **out, size_t *count)
 {
     *count = fth_json_count(list);
@@ -190,7 +239,8 @@ static enum fth_status read_argument_list(struct fth_launch_reader *reader,
     size_t i = 0;
     FTH_JSON_EACH_ITEM (value, list) {
         size_t inner = fth_json_path_index(&reader->path, i);
-        FTH_TRY(read_argument(reader, value, in_struct, &arguments[i++]));
+        FTH_TRY(read_argument(reader, value, place, i, &arguments[i]));
+        i++;
         fth_json_path_back(&reader->path, inner);
     }
     *out = arguments;
@@ -204,7 +254,8 @@ static enum fth_status read_arguments(struct fth_launch_reader *reader,
     size_t back = fth_json_path_key(&reader->path, "args");
     if (list && !fth_json_is(list, FTH_JSON_LIST))
         return fth_reader_refuse(reader, "expected an array");
-    FTH_TRY(read_argument_list(reader, list, false, &step->arguments, &step->argument_count));
+    FTH_TRY(read_argument_list(reader, list, &(struct argument_list){.kernel = step->kernel},
+                               &step->arguments, &step->argument_count));
     fth_json_path_back(&reader->path, back);
     return FTH_OK;
 }
@@ -426,8 +477,8 @@ static enum fth_status read_module(struct fth_launch_reader *reader)
 static enum fth_status read_document(struct fth_launch_reader *reader, const char *const *settings,
                                      size_t count)
 {
-    static const char *const keys[] = {"schema", "about",   "ptx",      "seed",
-                                       "sizes",  "buffers", "launches", "expect"};
+    static const char *const keys[] = {"schema",  "about",     "ptx",      "seed",  "sizes",
+                                       "buffers", "variables", "launches", "expect"};
     static const char schema[] = "fathom-launch/1";
     FTH_TRY(fth_reader_keys(reader, reader->root, keys, FTH_COUNT(keys)));
     const char *stated = fth_json_string(fth_json_get(reader->root, "schema"));
@@ -441,6 +492,7 @@ static enum fth_status read_document(struct fth_launch_reader *reader, const cha
     FTH_TRY(read_module(reader));
     FTH_TRY(read_sizes(reader, settings, count));
     FTH_TRY(read_buffers(reader));
+    FTH_TRY(read_variables(reader));
     FTH_TRY(read_steps(reader, reader->root));
     return read_expectations(reader);
 }

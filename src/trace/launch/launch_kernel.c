@@ -1,4 +1,5 @@
-/* The kernels of a PTX file: finds the one that a user means, and describes their parameters. */
+/* The kernels of a PTX file: finds the one that a user means, and describes their parameters and
+ * the types of these. */
 #include "trace/launch/launch.h"
 
 #include <stdio.h>
@@ -92,4 +93,78 @@ void fth_kernel_describe_parameters(const struct fth_ptx_kernel *kernel, char *t
         used += (size_t)snprintf(text + used, size - used, "%s%s%s%s%s", i ? ", " : "",
                                  known ? type : "", known ? " (" : "", layout, known ? ")" : "");
     }
+}
+
+/* Returns the load of the whole parameter; NULL: the kernel does not load it, or not at once. */
+static const struct fth_ptx_argument_load *find_load(const struct fth_ptx_parameter *parameter,
+                                                     const struct fth_ptx_argument_load *loads,
+                                                     size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (loads[i].offset == parameter->offset && loads[i].bytes == parameter->bytes)
+            return &loads[i];
+    return NULL;
+}
+
+/* Returns whether a type of the PTX states no more than a size, such as b32. */
+static bool is_untyped(const char *type)
+{
+    return type[0] == 'b' && type[1] != 'f';
+}
+
+/* Returns the type that PTX and the kernel's use of the parameter state; NULL: none. */
+static const struct fth_scalar_type *type_of_ptx(const struct fth_ptx_parameter *parameter,
+                                                 const struct fth_ptx_argument_load *load)
+{
+    const char *type = is_untyped(parameter->type) && load ? load->type : parameter->type;
+    char name[16];
+    if (is_untyped(type) && !(load && load->is_signed))
+        return NULL;
+    snprintf(name, sizeof name, "%s", type);
+    if (*name == 'u' || is_untyped(name))
+        *name = 's';
+    return fth_scalar_type_find(name, strlen(name));
+}
+
+const struct fth_scalar_type *fth_kernel_number_type(const struct fth_launch *launch,
+                                                     const struct fth_ptx_kernel *kernel,
+                                                     size_t index, char *reason, size_t size)
+{
+    enum { MAX_LOADS = 256 }; /* Chosen: more than the parameters of most kernels. */
+    struct fth_ptx_argument_load loads[MAX_LOADS];
+    char type[FTH_NAME_BYTES];
+    unsigned lanes = 0;
+    if (index >= kernel->parameter_count) {
+        snprintf(reason, size, "the kernel takes only %zu arguments", kernel->parameter_count);
+        return NULL;
+    }
+    const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
+    const bool has_type = fth_demangle_parameter_type(kernel->name, index, type, sizeof type);
+    const struct fth_scalar_type *known =
+        has_type ? fth_scalar_type_of_cpp(type, strlen(type), &lanes) : NULL;
+    if (known && lanes == 1 && known->bytes == parameter->bytes)
+        return known;
+    const size_t count = fth_ptx_argument_loads(launch->module, kernel, loads, MAX_LOADS);
+    const struct fth_ptx_argument_load *load = find_load(parameter, loads, count);
+    const char end = has_type && *type ? type[strlen(type) - 1] : '\0';
+    if (end == '*' || end == '&' || (!has_type && load && load->is_pointer))
+        snprintf(
+            reason, size,
+            "argument %zu is a pointer%s%.100s%s; pass a buffer, such as ptr:f32[1024] (command "
+            "line) or the name of a buffer (launch file), or null",
+            index + 1, has_type ? " (" : "", has_type ? type : "", has_type ? ")" : "");
+    else if (strcmp(parameter->type, "b8") == 0 && parameter->bytes > 1)
+        snprintf(
+            reason, size,
+            "argument %zu is a struct of %zu bytes; pass its members with their types, such as "
+            "{i32:1,f32:2}",
+            index + 1, parameter->bytes);
+    else if (!(known = type_of_ptx(parameter, load)))
+        snprintf(reason, size,
+                 "the PTX file does not state the type of argument %zu, which has %zu bytes; pass "
+                 "it with its type, such as i32:5 or f32:1.5",
+                 index + 1, parameter->bytes);
+    else
+        return known;
+    return NULL;
 }

@@ -19,6 +19,7 @@ const char *fth_launch_ptx_option(const struct fth_launch_options *options)
         {"shared", options->shared_bytes != 0},
         {"arg", options->argument_count != 0},
         {"seed", options->seed != NULL},
+        {"variable", options->variable_count != 0},
     };
     for (size_t i = 0; i < FTH_COUNT(others); i++)
         if (others[i].given)
@@ -87,6 +88,8 @@ static enum fth_status open_ptx(const struct fth_trace_input *input,
                                    options->seed ? *options->seed : 1, launch, error);
     for (size_t i = 0; i < options->argument_count && status == FTH_OK; i++)
         status = fth_launch_argument(*launch, options->arguments[i], error);
+    for (size_t i = 0; i < options->variable_count && status == FTH_OK; i++)
+        status = fth_launch_variable(*launch, options->variables[i], error);
     if (status == FTH_OK)
         status = set_shape(*launch, options, error);
     fth_buffer_fini(&content);

@@ -26,11 +26,27 @@ static enum fth_status initial_contents(struct fth_launch *launch, size_t index,
     return status;
 }
 
-/* Allocates a buffer on the executor. */
+/* Finds the address of a variable. */
+static enum fth_status find_variable(struct fth_launch *launch, struct fth_launch_buffer *buffer,
+                                     struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    uint64_t bytes = 0;
+    FTH_TRY(executor->symbol(executor->context, buffer->symbol, &buffer->address, &bytes, error));
+    if (bytes < buffer_bytes(buffer)) /* only if a driver and the PTX engine disagree */
+        return fth_fail(error, FTH_INVALID, "find variable", buffer->symbol,
+                        "it has %llu bytes, not %llu", (unsigned long long)bytes,
+                        (unsigned long long)buffer_bytes(buffer));
+    return FTH_OK;
+}
+
+/* Allocates a buffer on the executor, or finds a variable there. */
 static enum fth_status allocate(struct fth_launch *launch, struct fth_launch_buffer *buffer,
                                 struct fth_error *error)
 {
     const struct fth_executor *executor = &launch->executor;
+    if (buffer->symbol)
+        return find_variable(launch, buffer, error);
     enum fth_status status =
         executor->alloc(executor->context, buffer_bytes(buffer), &buffer->address, error);
     if (status != FTH_OK && buffer->name)
@@ -45,8 +61,12 @@ static enum fth_status fill(struct fth_launch *launch, size_t index, struct fth_
     const struct fth_executor *executor = &launch->executor;
     const struct fth_launch_buffer *buffer = &launch->buffers[index];
     void *data = NULL;
-    if (buffer->fill == FTH_FILL_ZERO || (buffer->fill != FTH_FILL_FILE && executor->omits &&
-                                          executor->omits(executor->context, buffer->address)))
+    if (buffer->fill == FTH_FILL_MODULE)
+        return FTH_OK;
+    /* Variables are always written, because the module may state other contents. */
+    if (!buffer->symbol &&
+        (buffer->fill == FTH_FILL_ZERO || (buffer->fill != FTH_FILL_FILE && executor->omits &&
+                                           executor->omits(executor->context, buffer->address))))
         return FTH_OK;
     enum fth_status status = initial_contents(launch, index, &data, error);
     if (status == FTH_OK)
@@ -309,6 +329,9 @@ enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *n
     size_t index;
     *values = NULL;
     FTH_TRY(find_buffer(launch, name, &index, view, error));
+    if (launch->buffers[index].fill == FTH_FILL_MODULE)
+        return fth_fail(error, FTH_UNAVAILABLE, "read buffer", name,
+                        "the module states the initial contents of this variable");
     return initial_contents(launch, index, values, error);
 }
 

@@ -3,7 +3,7 @@
  * types, and thus which of them are pointers and what these point to. For a kernel in C, a
  * parameter of 64 bits is taken as a pointer to floats. The members of a struct are those of the
  * debug information (nvcc -G) or, without it, those that the kernel loads; the bytes between them
- * are zeros. */
+ * are zeros. Variables in constant memory that the PTX file does not initialise are listed too. */
 #include "trace/launch/launch.h"
 
 #include <stdio.h>
@@ -12,6 +12,8 @@
 
 /* Number of elements of the buffers, and threads per block, in the skeleton. Chosen. */
 enum { DEFAULT_SIZE = 1024, DEFAULT_THREADS = 256 };
+/* Maximum length of the dimensions of an array, so that they fit struct slot. */
+enum { MAX_SIZES_BYTES = 30 };
 
 /* What is written: the launches of `launch`, with `debug` (NULL: none) as debug information. */
 struct skeleton {
@@ -55,15 +57,19 @@ static bool describe_pointer(const char *type, struct slot *slot)
     const struct fth_scalar_type *known = fth_scalar_type_of_cpp(type, size, &lanes);
     /* What a kernel only reads has values; integers could be indices, so that they stay 0. */
     const char *contents = is_const && known && fth_scalar_is_float(known) ? "=random" : "";
+    /* The dimensions of an array: of the rows, for a pointer to rows. */
+    const char *sizes = array ? strchr(array, '[') : "";
+    char vector[16] = "";
+    if (strlen(sizes) > MAX_SIZES_BYTES || strstr(sizes, "[]"))
+        known = NULL;
+    if (lanes > 1)
+        snprintf(vector, sizeof vector, "[%u]", lanes);
     slot->is_buffer = true;
-    if (array)
-        snprintf(slot->text, sizeof slot->text, "%s[N*N]%s", known ? known->name : "u8", contents);
-    else if (!known) /* a struct of unknown size, or void: 64 bytes per element */
-        snprintf(slot->text, sizeof slot->text, "u8[64*N]");
-    else if (lanes > 1)
-        snprintf(slot->text, sizeof slot->text, "%s[%u*N]%s", known->name, lanes, contents);
+    if (!known) /* a struct of unknown size, or void: 64 bytes per element */
+        snprintf(slot->text, sizeof slot->text, "u8[N][64]");
     else
-        snprintf(slot->text, sizeof slot->text, "%s[N]%s", known->name, contents);
+        snprintf(slot->text, sizeof slot->text, "%s%s%s%s%s", known->name,
+                 array && !rows ? "" : "[N]", sizes, vector, contents);
     return true;
 }
 
@@ -209,7 +215,7 @@ static size_t find_debug(const struct skeleton *skeleton, size_t step, size_t in
                                   .bytes = from->bytes,
                                   .count = from->count,
                                   .is_pointer = from->is_pointer,
-                                  .buffer = "u8[64*N]"};
+                                  .buffer = "u8[N][64]"};
         snprintf(member->element, sizeof member->element, "%s", from->element);
         if (from->is_pointer && describe_pointer(from->type, &slot))
             snprintf(member->buffer, sizeof member->buffer, "%s", slot.text);
@@ -264,6 +270,36 @@ static void write_buffers(const struct skeleton *skeleton)
         }
     }
     fth_json_end(json, '}');
+}
+
+/* Writes the variables in constant memory whose contents the module does not state: a program sets
+ * them before it launches a kernel. Compilers declare arrays as bytes. */
+static void write_variables(const struct skeleton *skeleton)
+{
+    struct fth_json_writer *json = skeleton->json;
+    struct fth_ptx_variable_facts facts;
+    bool begun = false;
+    for (size_t i = 0; fth_ptx_variable_at(skeleton->launch->module, i, &facts); i++) {
+        char text[64];
+        const bool is_untyped = facts.type[0] == 'b' && facts.type[1] != 'f';
+        const struct fth_scalar_type *element =
+            fth_scalar_type_find(facts.type, strlen(facts.type));
+        if (!facts.is_constant || facts.has_data || facts.bytes == 0 || !element)
+            continue;
+        if (!begun) {
+            fth_json_key(json, "variables");
+            fth_json_begin(json, '{', false);
+        }
+        begun = true;
+        snprintf(text, sizeof text, "%s[%llu]=zero", element->name,
+                 (unsigned long long)(facts.bytes / element->bytes));
+        if (!is_untyped && facts.bytes == element->bytes)
+            snprintf(text, sizeof text, "%s:1", element->name);
+        fth_json_key(json, facts.name);
+        fth_json_text(json, text);
+    }
+    if (begun)
+        fth_json_end(json, '}');
 }
 
 /* Writes "bytes:" and zeros in hexadecimal. */
@@ -416,6 +452,7 @@ enum fth_status fth_launch_skeleton(const struct fth_launch *launch, char **text
     fth_json_number(&json, DEFAULT_SIZE);
     fth_json_end(&json, '}');
     write_buffers(&skeleton);
+    write_variables(&skeleton);
     fth_json_key(&json, "launches");
     fth_json_begin(&json, '[', false);
     for (size_t i = 0; i < launch->step_count; i++)

@@ -202,8 +202,8 @@ enum fth_status fth_reader_tensor_map(struct fth_launch_reader *reader,
     const char *buffer = fth_json_string(fth_json_get(object, "tensormap"));
     if (!buffer)
         return fth_reader_refuse(reader, "\"tensormap\" must name a buffer");
-    FTH_TRY(fth_reader_context(reader,
-                               fth_launch_parse_argument(launch, buffer, argument, reader->error)));
+    FTH_TRY(fth_reader_context(
+        reader, fth_launch_parse_argument(launch, NULL, 0, buffer, argument, reader->error)));
     if (argument->kind != FTH_ARGUMENT_ADDRESS)
         return fth_reader_refuse(reader, "\"tensormap\" must name a buffer, not '%s'", buffer);
     struct fth_ptx_tensor_map *map = fth_arena_array(&launch->arena, 1, sizeof *map);

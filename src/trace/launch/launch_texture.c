@@ -210,8 +210,8 @@ enum fth_status fth_reader_texture(struct fth_launch_reader *reader, const struc
     const char *buffer = fth_json_string(fth_json_get(object, kind));
     if (!buffer)
         return fth_reader_refuse(reader, "\"%s\" must name a buffer", kind);
-    FTH_TRY(fth_reader_context(reader,
-                               fth_launch_parse_argument(launch, buffer, argument, reader->error)));
+    FTH_TRY(fth_reader_context(
+        reader, fth_launch_parse_argument(launch, NULL, 0, buffer, argument, reader->error)));
     if (argument->kind != FTH_ARGUMENT_ADDRESS)
         return fth_reader_refuse(reader, "\"%s\" must name a buffer, not '%s'", kind, buffer);
     struct fth_launch_texture *texture = fth_arena_array(&launch->arena, 1, sizeof *texture);

@@ -12,7 +12,7 @@ fathom trace program.capsule --entry scale; echo $?
 fathom trace program.capsule --launch 4; echo $?
 fathom trace program.capsule --kernel other -o none.trace; echo $?
 [ -e none.trace ] || echo "no trace"
-fathom model program.capsule --set N=4; echo $?
+fathom model program.capsule --gpu none --set N=4; echo $?
 cp "$FATHOM_ROOT/examples/workloads/2mm.json" .
 fathom run 2mm.json --kernel mm; echo $?
 # A truncated capsule is replayed up to the point where it ends; a damaged one is refused.

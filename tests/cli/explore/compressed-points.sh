@@ -1,6 +1,6 @@
 # Points cannot be added to a compressed file, which stays as it is. It can be merged.
 echo '0 0 0 R 4' >tuples
-set -- tuples --vary l1.ways=2,4 --threads 1
+set -- tuples --gpu none --vary l1.ways=2,4 --threads 1
 fathom explore "$@" -o points
 zstd -q points -o points.zst
 head -n 2 points | zstd -q >part.zst

@@ -1,6 +1,6 @@
 # Explorations of parameter grids: tables, files of points that a second run continues, shards, and errors.
 launch=$FATHOM_ROOT/examples/workloads/atax.json
-set -- "$launch" --set N=64 --set gpu.sms=2 --vary l1.size_bytes=4K,8K --vary l1.policy=lru,fifo --threads 1
+set -- "$launch" --gpu none --set N=64 --set gpu.sms=2 --vary l1.size_bytes=4K,8K --vary l1.policy=lru,fifo --threads 1
 fathom explore "$@"
 fathom explore "$@" --format csv | head -n 2
 fathom explore "$@" -o all.jsonl
@@ -15,8 +15,8 @@ fathom explore "$@" -o all.jsonl && cmp whole.jsonl all.jsonl
 fathom explore "$@" -o /dev/full; echo $?
 fathom explore "$@" --shard 1/2; echo $?
 fathom explore "$@" --shard 3/2 -o part; echo $?
-fathom explore "$launch" --vary l1.sise_bytes=4K; echo $?
-fathom explore "$launch" --vary l1.ways; echo $?
+fathom explore "$launch" --gpu none --vary l1.sise_bytes=4K; echo $?
+fathom explore "$launch" --gpu none --vary l1.ways; echo $?
 fathom explore; echo $?
 fathom explore --preset rdgb; echo $?
 fathom merge; echo $?

@@ -39,7 +39,7 @@ try k.ptx none
 try k.ptx ../none
 # The same file for every command; from standard input, the folder is the working directory.
 try k.ptx ../other/16 >/dev/null
-for command in trace model 'explore --vary l1.ways=2'; do
+for command in trace 'model --gpu none' 'explore --gpu none --vary l1.ways=2'; do
     fathom $command own/launch.json 2>&1 | tail -n 1
     fathom $command own/launch.json --allow-files >/dev/null 2>&1; echo $?
 done

@@ -2,7 +2,7 @@
 # The message names the limit and the option that raises it.
 [ "$FATHOM_SANITIZED" ] || ulimit -v 4000000
 echo '0 0 0 R 4' >tuples
-fathom explore tuples --vary l1.ways=2,4 -o points 2>/dev/null
+fathom explore tuples --gpu none --vary l1.ways=2,4 -o points 2>/dev/null
 head -c 67108864 /dev/zero | zstd -q >one.zst
 expand() { i=0; while [ $i -lt $1 ]; do cat one.zst; i=$((i + 1)); done; }
 (zstd -q -c points; expand 17) >bomb.zst
@@ -17,7 +17,7 @@ timeout 60 fathom topo --device replay:zeros.zst; echo $?
 timeout 60 fathom report zeros.zst -o report.html; echo $?
 timeout 60 fathom explore --file zeros.zst; echo $?
 timeout 60 fathom fingerprint import zeros.zst --store store.db; echo $?
-timeout 60 fathom model tuples --set gpu.mapping=@zeros.zst 2>&1 | tail -n 1
+timeout 60 fathom model tuples --gpu none --set gpu.mapping=@zeros.zst 2>&1 | tail -n 1
 timeout 60 fathom trace zeros.zst; echo $?
 (echo '{"schema": "fathom-launch/1", "about": "' | zstd -q; expand 17) >launch.zst
 timeout 60 fathom run launch.zst; echo $?

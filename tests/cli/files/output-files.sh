@@ -13,7 +13,7 @@ fathom gpus v100 --json -o astray; echo $?
 fathom gpus v100 -o folder; echo $?
 # A merge and a recording are written in the same way.
 echo '0 0 0 R 4' >tuples
-fathom explore tuples --vary l1.ways=2,4 -o points 2>/dev/null
+fathom explore tuples --gpu none --vary l1.ways=2,4 -o points 2>/dev/null
 cp points merged && chmod 600 merged && fathom merge points -o merged && cmp points merged && stat -c %a merged
 touch run.rec && chmod 600 run.rec
 fathom topo --device sim:gtx980 --only l1 --record run.rec >/dev/null 2>&1 && stat -c %a run.rec

@@ -13,8 +13,8 @@ try() { echo "$*"; fathom "$@" --max-instructions 100000; echo "code $?"; }
 try run loop.ptx
 try run loop.ptx --on sim:gtx980
 try trace loop.ptx -o loop.trace
-try model loop.ptx -q
-try explore loop.ptx --vary l1.ways=2,4
+try model loop.ptx --gpu none -q
+try explore loop.ptx --gpu none --vary l1.ways=2,4
 echo '{"schema": "fathom-exploration/1", "studies": [{"name": "s", "traces": ["loop.ptx"], "vary": {"l1.ways": [2, 4]}}]}' >study.json
 try explore --file study.json
 fathom topo --device sim:gtx980 --max-instructions 100

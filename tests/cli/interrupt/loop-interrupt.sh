@@ -22,7 +22,7 @@ END
 launch() { echo '{"schema": "fathom-launch/1", "ptx": "loop.ptx", "buffers": {"a": "u32[4]"}, "launches": [{"kernel": "'"$1"'", "grid": 1, "block": 32, "args": ["a"]}]}'; }
 launch loop >loop.json
 launch store >store.json
-fathom explore store.json --vary l1.ways=2,4 -o points -q
+fathom explore store.json --gpu none --vary l1.ways=2,4 -o points -q
 cp points before
 interrupt() {
     echo "$*"
@@ -41,6 +41,6 @@ interrupt() {
 interrupt trace loop.json -o loop.trace
 interrupt trace loop.json
 interrupt model loop.json --gpu h200 -q
-interrupt explore loop.json --vary l1.ways=2,4
-interrupt explore store.json loop.json --vary l1.ways=2,4 -o other
+interrupt explore loop.json --gpu none --vary l1.ways=2,4
+interrupt explore store.json loop.json --gpu none --vary l1.ways=2,4 -o other
 cmp points before && ls

@@ -15,7 +15,7 @@ printf 'fathom-recording/1\ncut' >cut.rec
 try cut.rec -o out.html
 echo '[{"name": "something else"}]' >list.json
 try list.json -o out.html
-fathom explore "$FATHOM_ROOT/examples/workloads/atax.json" --set N=32 --set gpu.sms=2 --vary l1.size_bytes=4K,8K --threads 1 -o points.jsonl
+fathom explore "$FATHOM_ROOT/examples/workloads/atax.json" --gpu none --set N=32 --set gpu.sms=2 --vary l1.size_bytes=4K,8K --threads 1 -o points.jsonl
 try points.jsonl -o points.html
 grep -o '"rows":\[{"point":0,[^}]*' points.html
 fathom report - <points.jsonl | grep -c '"schema":"fathom-explore/1"'

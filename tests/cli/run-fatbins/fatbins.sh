@@ -14,7 +14,7 @@ fathom run plain.zst $scale
 fathom run - $scale <"$data/lz4.fatbin"
 fathom trace "$data/zstd.fatbin" $scale | head -n 3
 fathom model "$data/x86_64.obj" -e shift $scale --gpu h200 --json 2>/dev/null | grep -o '"kernel": "shift"' | head -n 1
-fathom explore "$data/zstd.fatbin" $scale --vary l1.size_bytes=16K,32K --format csv 2>/dev/null | cut -d, -f1-4
+fathom explore "$data/zstd.fatbin" --gpu none $scale --vary l1.size_bytes=16K,32K --format csv 2>/dev/null | cut -d, -f1-4
 # A launch file can name a fat binary. Its kernels select the module, also those in loops.
 cp "$data/x86_64.obj" .
 cat >launch.json <<'END'

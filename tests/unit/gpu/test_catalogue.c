@@ -127,6 +127,41 @@ static void an_installation_adds_and_replaces_descriptions(void **state)
     assert_string_equal(text, expected);
 }
 
+/* Names of devices as drivers report them. */
+static void devices_have_descriptions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *name; /* NULL: none */
+    } cases[] = {
+        {"NVIDIA H200", "h200"},
+        {"NVIDIA H200 NVL", NULL},
+        {"NVIDIA H200 MIG 1g.18gb", NULL},
+        {"NVIDIA GH200 480GB", NULL},
+        {"NVIDIA A100-SXM4-40GB", "a100"},
+        {"NVIDIA A100 80GB PCIe", "a100"},
+        {"Tesla V100-SXM2-16GB", "v100"},
+        {"Tesla P100-PCIE-16GB", "p100"},
+        {"NVIDIA GeForce GTX 780", "gtx780"},
+        {"GeForce GTX 780 Ti", NULL},
+        {"NVIDIA GeForce RTX 2080 Ti", "rtx2080ti"},
+        {"NVIDIA GeForce RTX 2060 SUPER", NULL},
+        {"NVIDIA A1000", NULL},
+        {"NVIDIA ", NULL},
+        {"", NULL},
+    };
+    struct fth_catalogue *catalogue = NULL;
+    assert_int_equal(fth_catalogue_open(&catalogue, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const char *name = fth_catalogue_find(catalogue, cases[i].device);
+        if (cases[i].name)
+            assert_string_equal(name ? name : "none", cases[i].name);
+        else
+            assert_null(name);
+    }
+    fth_catalogue_close(catalogue);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -137,6 +172,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(missing_names_and_files_have_different_messages),
         cmocka_unit_test(a_description_is_read_from_standard_input),
         cmocka_unit_test(an_installation_adds_and_replaces_descriptions),
+        cmocka_unit_test(devices_have_descriptions),
     };
     return cmocka_run_group_tests_name("catalogue", tests, enter_folder, leave_folder);
 }

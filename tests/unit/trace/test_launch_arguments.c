@@ -212,9 +212,9 @@ static void null_is_an_address(void **state)
 static const struct {
     const char *argument, *message;
 } wrong_arguments[] = {
-    {"7", "expected a string (a buffer, or a number such as \"i32:N\"), an object (a tensor map, "
-          "a texture or a surface) or an array (a struct)"},
-    {"[[\"a\"]]", "an object (a tensor map, a texture or a surface)"},
+    {"true", "expected a number, a string (a buffer, or a number such as \"i32:N\"), an object (a "
+             "tensor map, a texture or a surface) or an array (a struct)"},
+    {"[[\"a\"]]", "argument 2 has 8 bytes, but the kernel takes"},
     {"[\"a\"]", "argument 2 has 8 bytes, but the kernel takes"},
     {"[]", "argument 2 has 0 bytes"},
     {"\"bytes:\"", "expected two hexadecimal digits per byte"},

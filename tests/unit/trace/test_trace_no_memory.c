@@ -58,6 +58,7 @@ static const char launch[] =
 
 static const char objects_kernel[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".const .align 4 .b8 table[16];\n.const .align 4 .u32 limit;\n"
     ".visible .entry k(.param .u64 a, .param .align 8 .b8 s[16], .param .align 64 .b8 m[128],"
     " .param .u64 t, .param .u32 n)\n{\n.reg .b64 %a;\n.reg .b32 %x;\n"
     "ld.param.u64 %a, [a];\nld.global.u32 %x, [%a];\nret;\n}\n";
@@ -66,11 +67,17 @@ static const char objects[] =
     "{\"schema\": \"fathom-launch/1\", \"ptx\": \"objects.ptx\", \"sizes\": {\"N\": 8},"
     " \"buffers\": {\"file\": \"u8[16]=file:data\", \"open\": \"u32[]=file:data\","
     " \"b\": \"f32[N*8]=i/2\", \"r\": \"u32[N]=random(1,9)\"},"
+    " \"variables\": {\"table\": \"f32[2][2]=i*i\", \"limit\": 7},"
     " \"expect\": [{\"buffer\": \"file\", \"file\": \"data\"}],"
     " \"launches\": [{\"kernel\": \"k\", \"grid\": 1, \"block\": 32, \"args\": [\"file+4\","
     " [\"open\", \"u16:2\", \"bytes:01020304\"],"
     " {\"tensormap\": \"b\", \"sizes\": [\"N\", 8], \"box\": [4, 4]},"
-    " {\"texture\": \"b\", \"sizes\": [8]}, \"u32:N+1\"]}]}";
+    " {\"texture\": \"b\", \"sizes\": [8]}, \"N+1\"]}]}";
+/* A struct and a variable on the command line. */
+static const char inputs_kernel[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n.const .align 4 .u32 limit;\n"
+    ".visible .entry k(.param .align 8 .b8 s[16])\n{\n.reg .b64 %a;\n.reg .b32 %x;\n"
+    "ld.param.u64 %a, [s+8];\nld.global.u32 %x, [%a];\nret;\n}\n";
 
 /* Obtains a trace while each allocation in turn fails. `min_allocations`: at least as many are
  * needed. */
@@ -125,6 +132,13 @@ static void traces_need_memory(void **state)
     write_plain("objects.ptx", objects_kernel, sizeof objects_kernel - 1);
     write_plain("objects", objects, sizeof objects - 1);
     obtain_without_memory("objects", &with_files, 20);
+    static const char *const members[] = {"{i32:1,ptr:u32[4][8]}"}, *const set[] = {"limit=5"};
+    const struct fth_launch_options inputs =
+        FTH_LAUNCH_OPTIONS(.arguments = members, .argument_count = 1, .variables = set,
+                           .variable_count = 1);
+    const struct fth_trace_options with_inputs = FTH_TRACE_OPTIONS(.launch = &inputs, .threads = 1);
+    write_plain("inputs.ptx", inputs_kernel, sizeof inputs_kernel - 1);
+    obtain_without_memory("inputs.ptx", &with_inputs, 20);
 }
 
 /* Fat binaries in an object file that is named on the command line or in a launch file. */
