@@ -79,7 +79,8 @@ static void note_use(const struct fth_cache_level *level, const struct fth_port_
     const struct fth_cache *cache = unit_of(level, access)->cache;
     const uint32_t slot = access->location->slot;
     if (level->shadow && slot != FTH_NO_SLOT)
-        fth_shadow_use(level->shadow, access->request->line, cache->lines[slot].valid & sectors);
+        fth_shadow_use(level->shadow, access->request->line, slot,
+                       cache->lines[slot].valid & sectors);
 }
 
 /* Notes that a read misses sectors of a line, which is in the cache or not, and fetches some. */

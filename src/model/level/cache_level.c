@@ -398,9 +398,12 @@ uint64_t fth_cache_level_read(struct fth_cache_level *level, const struct fth_po
     struct fth_cache_location location = locate_line(level, access);
     struct fth_cache_result result;
     const uint64_t missing = fth_cache_missing(cache, &location, sectors, NULL, 0);
-    fth_shadow_read(level->shadow, access->request->line, location.slot != FTH_NO_SLOT, sectors,
-                    missing, missing, NULL);
+    if (level->shadow && missing)
+        fth_shadow_miss(level->shadow, access->request->line, missing, missing,
+                        location.slot != FTH_NO_SLOT, NULL);
     fth_cache_fill(cache, &location, missing, &result);
+    if (level->shadow)
+        fth_shadow_use(level->shadow, access->request->line, location.slot, sectors);
     fth_cache_level_report_eviction(next_level, &result);
     return missing;
 }

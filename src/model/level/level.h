@@ -207,19 +207,9 @@ void fth_shadow_miss(struct fth_shadow *shadow, uint64_t line, uint64_t missed, 
 void fth_shadow_miss_again(struct fth_shadow *shadow, uint64_t line, uint64_t sectors,
                            struct fth_model_misses *misses);
 /* A read or a write uses the line, which may be allocated for it. `sectors`: those of the access
- * and of its fills that the cache holds completely afterwards. */
-void fth_shadow_use(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
-/* Does both for a read of `sectors` that the cache then holds completely. `shadow` may be NULL. */
-static inline void fth_shadow_read(struct fth_shadow *shadow, uint64_t line, bool present,
-                                   uint64_t sectors, uint64_t missed, uint64_t fetched,
-                                   struct fth_model_misses *misses)
-{
-    if (!shadow)
-        return;
-    if (missed)
-        fth_shadow_miss(shadow, line, missed, fetched, present, misses);
-    fth_shadow_use(shadow, line, sectors | fetched);
-}
+ * and of its fills that the cache holds completely afterwards. `slot`: where the line is, which
+ * makes it faster to find. */
+void fth_shadow_use(struct fth_shadow *shadow, uint64_t line, uint32_t slot, uint64_t sectors);
 /* The cache completes sectors of a line that it holds, without a use of the line. */
 void fth_shadow_complete(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
 /* An access removes these sectors, which the cache held, without a replacement. */

@@ -270,7 +270,7 @@ static void note_use(const struct l1 *l1, const struct fth_timed_line *line,
                      const struct fth_cache_location *location)
 {
     if (l1->shadow && location->slot != FTH_NO_SLOT)
-        fth_shadow_use(l1->shadow, line->line,
+        fth_shadow_use(l1->shadow, line->line, location->slot,
                        l1->cache->cache->lines[location->slot].valid & line->sectors);
 }
 
@@ -576,7 +576,7 @@ static inline bool hit_line(struct fth_timed_l1s *l1s, const struct l1 *l1,
     const uint32_t sectors = count_bits(line->sectors);
     fth_totals_add(&l1s->totals, FTH_TRACE_READ, distance, sectors, 0);
     if (l1->shadow)
-        fth_shadow_use(l1->shadow, line->line, line->sectors);
+        fth_shadow_use(l1->shadow, line->line, location->slot, line->sectors);
     tally->requests++;
     tally->sectors += sectors;
     return true;

@@ -316,12 +316,21 @@ static uint32_t fill(struct fth_timed_l2 *l2, struct side *side,
     return result.distance;
 }
 
-/* Notes that a write has used a line, and now holds those of `sectors` that are complete. */
-static void note_write(const struct side *side, const struct fth_cache_location *location,
-                       uint64_t line, uint32_t sectors)
+/* Notes that a read misses sectors of a line, which is in the side or not, and fetches some. */
+static void note_miss(const struct side *side, const struct fth_cache_location *location,
+                      uint64_t line, uint32_t missed, uint32_t fetched,
+                      struct fth_model_misses *misses)
+{
+    if (side->shadow && missed)
+        fth_shadow_miss(side->shadow, line, missed, fetched, location->slot != FTH_NO_SLOT, misses);
+}
+
+/* Notes that an access has used a line and these of its sectors. */
+static void note_use(const struct side *side, const struct fth_cache_location *location,
+                     uint64_t line, uint32_t sectors)
 {
     if (side->shadow)
-        fth_shadow_use(side->shadow, line,
+        fth_shadow_use(side->shadow, line, location->slot,
                        side->cache.cache->lines[location->slot].valid & sectors);
 }
 
@@ -342,9 +351,9 @@ static uint64_t read_home(struct fth_timed_l2 *l2, uint64_t home, uint64_t line,
         const uint64_t arrival = read_memory(l2, instruction, *missed, there);
         ready = arrival > ready ? arrival : ready;
     }
-    fth_shadow_read(l2->sides[home].shadow, line, location.slot != FTH_NO_SLOT, sectors, *missed,
-                    *missed, NULL);
+    note_miss(&l2->sides[home], &location, line, *missed, *missed, NULL);
     fill(l2, &l2->sides[home], &location, *missed, there, ready);
+    note_use(&l2->sides[home], &location, line, sectors);
     return ready + l2->timing.to_far;
 }
 
@@ -395,9 +404,9 @@ static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
             l2->counts[request->instruction].far_hits += count_bits(found.missed & ~from_memory);
         }
     }
-    fth_shadow_read(l2->sides[side].shadow, line, location.slot != FTH_NO_SLOT, sectors,
-                    found.missed, found.fetched, misses);
+    note_miss(&l2->sides[side], &location, line, found.missed, found.fetched, misses);
     found.distance = fill(l2, &l2->sides[side], &location, found.fetched, now, arrival);
+    note_use(&l2->sides[side], &location, line, sectors | found.fetched);
     found.ready = arrival > found.ready ? arrival : found.ready;
     return found;
 }
@@ -542,7 +551,7 @@ static void keep_near_copy(struct fth_timed_l2 *l2, uint64_t near,
     write_back(l2, &result);
     if (fresh)
         renew(l2, side, location.slot);
-    note_write(side, &location, line->line, whole);
+    note_use(side, &location, line->line, whole);
 }
 
 /* Limits the partly written lines of a set: writes back the oldest one. */
@@ -607,7 +616,7 @@ static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
             renew(l2, side, location.slot);
         invalidate_others(l2, home, near, line->line, run);
     }
-    note_write(side, &location, line->line, line->sectors);
+    note_use(side, &location, line->line, line->sectors);
     update_partials(l2, side, &location, line->sectors);
     return distance;
 }
