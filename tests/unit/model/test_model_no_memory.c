@@ -93,10 +93,11 @@ static const struct {
 static void the_model_needs_every_allocation(void **state)
 {
     (void)state;
-    for (size_t row = 0; row < FTH_COUNT(rows); row++) {
+    for (size_t i = 0; i < 2 * FTH_COUNT(rows); i++) {
+        const size_t row = i / 2;
         const struct fth_model_options options =
             FTH_MODEL_OPTIONS(.threads = 1, .bypassed = rows[row].bypassed,
-                              .curves = rows[row].curves);
+                              .curves = rows[row].curves, .diagnose = i % 2);
         size_t number = 0;
         for (bool failed = true; failed;) {
             struct fth_error error = NO_ERROR;

@@ -127,7 +127,7 @@ static void the_rest_continues_like_the_last_window(void **state)
 {
     (void)state;
     struct counts counts;
-    struct fth_sample_estimate whole;
+    struct fth_sample_estimate whole = {0};
     struct fth_sampler *sampler = begin(ACCESSES, SLOTS);
     for (uint64_t i = 1; i <= 3; i++)
         (void)!fth_sampler_mark(sampler, set_counts(&counts, i, 0));
@@ -156,7 +156,7 @@ static void differences_are_errors(void **state)
 {
     (void)state;
     struct counts counts;
-    struct fth_sample_estimate whole;
+    struct fth_sample_estimate whole = {0};
     struct fth_sampler *sampler = begin(ACCESSES, SLOTS);
     (void)!fth_sampler_mark(sampler, set_counts(&counts, 1, 0));
     (void)!fth_sampler_mark(sampler, set_counts(&counts, 2, 0));
@@ -275,9 +275,44 @@ static void impossible_samples_are_refused(void **state)
     fth_trace_close(trace);
 }
 
+/* The causes of misses are estimated, too. Their sum is the estimated number of misses, although
+ * none of the parts is an integer. */
+static void causes_of_misses_sum_up(void **state)
+{
+    (void)state;
+    struct counts counts;
+    struct fth_model_misses l1[2] = {{0}};
+    struct fth_sample_estimate whole = {.l1_misses = l1};
+    struct fth_sampler *sampler = begin(ACCESSES + 7, SLOTS);
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct fth_sample_state *at = set_counts(&counts, i, 0);
+        const uint64_t accesses = i * STEP, cold = accesses / 3, capacity = accesses / 7;
+        l1[0] = (struct fth_model_misses){
+            .cold = cold, .capacity = capacity, .sector = accesses - cold - capacity};
+        counts.l2[0].misses =
+            (struct fth_model_misses){.conflict = accesses / 2 - i, .coherence = i};
+        counts.l2[0].counts.hits[0] = accesses - accesses / 2;
+        at->l1_misses = l1;
+        (void)!fth_sampler_mark(sampler, at);
+    }
+    fth_sampler_estimate(sampler, counts.l1, counts.l2, &whole);
+    assert_int_equal(l1[0].cold + l1[0].capacity + l1[0].sector,
+                     counts.l1[0].sectors[0] - counts.l1[0].hits[0]);
+    assert_int_equal(l1[0].conflict + l1[0].coherence, 0);
+    /* The numbers of the last window are rounded, and those of 2 * RATE windows are estimated. */
+    assert_true(llabs((long long)l1[0].cold - (ACCESSES + 7) / 3) < 2 * RATE);
+    assert_true(llabs((long long)l1[0].capacity - (ACCESSES + 7) / 7) < 2 * RATE);
+    const struct fth_model_misses *l2 = &counts.l2[0].misses;
+    assert_int_equal(l2->conflict + l2->coherence,
+                     counts.l2[0].counts.sectors[0] - counts.l2[0].counts.hits[0]);
+    assert_true(l2->coherence > 3 && l2->conflict > ACCESSES / 2 - 200);
+    fth_sampler_destroy(sampler);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(causes_of_misses_sum_up),
         cmocka_unit_test(windows_of_one_wave_are_accesses),
         cmocka_unit_test(windows_of_many_waves_are_waves),
         cmocka_unit_test(short_launches_have_no_windows),
