@@ -14,6 +14,15 @@ void fth_counts_add(struct fth_model_counts *to, const struct fth_model_counts *
     }
 }
 
+void fth_shared_counts_add(struct fth_shared_counts *to, const struct fth_shared_counts *from)
+{
+    for (int kind = 0; kind < 3; kind++)
+        to->requests[kind] += from->requests[kind];
+    to->wavefronts += from->wavefronts;
+    to->ideal_wavefronts += from->ideal_wavefronts;
+    to->padded_wavefronts += from->padded_wavefronts;
+}
+
 /* Adds `count` entries to a profile, which is enlarged if needed. The last entry of each profile
  * counts the misses, so it is added to the last entry even if the profiles have different lengths
  * (caches with different numbers of ways). Returns false without memory. */
@@ -53,6 +62,7 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     fth_counts_add(&row->texture, &from->texture);
     fth_counts_add(&row->l2, &from->l2);
     fth_counts_add(&row->bypassed, &from->bypassed);
+    fth_shared_counts_add(&row->shared, &from->shared);
     row->far_hits += from->far_hits;
     row->dram_reads += from->dram_reads;
     row->dram_writes += from->dram_writes;
