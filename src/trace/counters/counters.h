@@ -70,10 +70,10 @@ uint64_t fth_range_sectors(const struct fth_ptx_range *range);
 
 /* ---- wavefronts.c ---- */
 
-/* The wavefronts that an access to shared memory needs, how many of them are due to bank conflicts,
- * and how many it would need without conflicts. */
+/* The wavefronts that an access to shared memory needs, and how many of them are due to bank
+ * conflicts. */
 struct fth_wavefronts {
-    unsigned count, conflicts, ideal;
+    unsigned count, conflicts;
 };
 struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access);
 /* The wavefronts of an access to the shared memory of another block: an atomic counts as one, loads

@@ -1,8 +1,9 @@
 /* What an access to shared memory costs: its wavefronts as they are, without bank conflicts, and
  * with padding.
  *
- * Ideal wavefronts are those that the access takes if no two lanes of a group need different words
- * of one bank: one for each group of lanes (wavefronts.c) of which at least one takes part.
+ * Ideal wavefronts are those that would move the bytes of all lanes that take part, 128 bytes each,
+ * or those that the access takes, whichever is less: lanes with the same address share a word. A
+ * compare-and-swap moves two operands.
  *
  * Padded wavefronts are those with one word of padding after every 32 words: word w is at word w +
  * w / 32. */
@@ -20,6 +21,13 @@ static void pad(const uint64_t *addresses, uint64_t padded[LANES], uint32_t mask
     }
 }
 
+/* The wavefronts that move the bytes of all lanes. */
+static unsigned count_needed(const struct fth_ptx_access *access)
+{
+    const unsigned bytes = (unsigned)__builtin_popcount(access->mask) * access->bytes;
+    return (bytes + ROW_BYTES - 1) / ROW_BYTES * (access->compares ? 2 : 1);
+}
+
 struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *access)
 {
     if (access->path == FTH_PTX_PATH_CLUSTER) {
@@ -30,9 +38,9 @@ struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *acces
     struct fth_ptx_access moved = *access;
     moved.addresses = padded;
     pad(access->addresses, padded, access->mask);
-    const struct fth_wavefronts wavefronts = fth_access_wavefronts(access);
-    return (struct fth_shared_cost){.wavefronts = wavefronts.count,
-                                    .ideal = wavefronts.ideal,
+    const unsigned taken = fth_access_wavefronts(access).count, needed = count_needed(access);
+    return (struct fth_shared_cost){.wavefronts = taken,
+                                    .ideal = taken < needed ? taken : needed,
                                     .padded = fth_access_wavefronts(&moved).count};
 }
 
