@@ -294,10 +294,13 @@ struct fth_trace_shared *fth_shared_row(struct fth_shared_table *table, size_t i
 /* Adds all rows of `more`, which is being written. Returns false if memory is exhausted. */
 bool fth_shared_table_add(struct fth_shared_table *table, const struct fth_shared_table *more);
 void fth_shared_table_fini(struct fth_shared_table *table);
-/* Encodes the index of the launch and the rows with requests. ids[i] is the number in the file of
- * instruction i. */
-void fth_put_shared(const struct fth_shared_table *table, size_t launch, const uint32_t *ids,
-                    struct fth_buffer *out);
+/* Returns the numbers of the rows with requests in the order of their instructions in the PTX, and
+ * their count. The caller frees them. NULL: memory is exhausted. */
+uint32_t *fth_shared_order(const struct fth_shared_table *table,
+                           const struct fth_trace_instruction *instructions, size_t *count);
+/* Encodes a row. `id`: the number of its instruction in the file. The part begins with the index of
+ * the launch. */
+void fth_put_shared(const struct fth_trace_shared *row, uint32_t id, struct fth_buffer *out);
 
 struct fth_shared_tables {
     struct fth_shared_table *items; /* by launch */

@@ -339,29 +339,6 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
     return !waited || on_barrier(user, who->block, 0, 1u << who->warp);
 }
 
-/* Returns true if an access to shared memory is part of the request of another load. A load of four
- * words per lane is one request if the lanes read at most 128 bytes, at 8 addresses; otherwise, it
- * takes as long as four requests. */
-static bool shares_request(const struct fth_ptx_access *access)
-{
-    enum { MAX_ADDRESSES = 8 };
-    uint32_t changes = 0;
-    uint64_t last = 0;
-    if (!access->is_merged)
-        return false;
-    for (uint32_t left = access->mask; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        const struct fth_ptx_linear *linear = access->linear;
-        const uint64_t address = access->addresses
-                                     ? access->addresses[lane]
-                                     : linear->base + lane % access->row_lanes * linear->step +
-                                           lane / access->row_lanes * linear->row_step;
-        changes += left == access->mask || address != last;
-        last = address;
-    }
-    return changes <= MAX_ADDRESSES;
-}
-
 /* Counts an access to shared memory, and the wavefronts of the warp since its last access to global
  * memory. For loads that are merged to one of four words, the latter are those of that load. */
 static bool add_shared(struct fth_trace_recorder *recorder, struct worker *worker,
@@ -389,10 +366,10 @@ static bool add_shared(struct fth_trace_recorder *recorder, struct worker *worke
     row->wavefronts += cost.wavefronts;
     row->ideal_wavefronts += cost.ideal;
     row->padded_wavefronts += cost.padded;
-    if (!access->is_merged)
-        *pace += cost.wavefronts ? cost.wavefronts : 1;
+    if (access->is_merged || access->begins_merged)
+        *pace += fth_shares_request(access) ? 0 : 1;
     else
-        *pace += shares_request(access) ? 0 : 1;
+        *pace += cost.wavefronts ? cost.wavefronts : 1;
     return true;
 }
 

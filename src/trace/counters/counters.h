@@ -90,6 +90,11 @@ struct fth_shared_cost {
 /* The access has `addresses`. */
 struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *access);
 
+/* Returns true if an access to shared memory is part of the request of another load. A load of four
+ * words per lane is one request if the lanes read at most 128 bytes, at 8 addresses; otherwise, it
+ * takes as long as four requests. */
+bool fth_shares_request(const struct fth_ptx_access *access);
+
 /* A cache of these costs. Kernels repeat few patterns of addresses, which differ by multiples of
  * 128 bytes. */
 enum { FTH_SHARED_LINEAR_BITS = 9, FTH_SHARED_LINEAR_WAYS = 4, FTH_SHARED_LISTED_BITS = 8 };

@@ -44,6 +44,26 @@ struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *acces
                                     .padded = fth_access_wavefronts(&moved).count};
 }
 
+bool fth_shares_request(const struct fth_ptx_access *access)
+{
+    enum { MAX_ADDRESSES = 8 };
+    uint32_t changes = 0;
+    uint64_t last = 0;
+    if (!access->is_merged)
+        return false;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(left);
+        const struct fth_ptx_linear *linear = access->linear;
+        const uint64_t address = access->addresses
+                                     ? access->addresses[lane]
+                                     : linear->base + lane % access->row_lanes * linear->step +
+                                           lane / access->row_lanes * linear->row_step;
+        changes += left == access->mask || address != last;
+        last = address;
+    }
+    return changes <= MAX_ADDRESSES;
+}
+
 /* ---- the cache ---- */
 
 /* The constants are those of well-known hash functions. */

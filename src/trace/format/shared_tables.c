@@ -47,19 +47,66 @@ void fth_shared_table_fini(struct fth_shared_table *table)
 
 /* ---- encoding ---- */
 
-void fth_put_shared(const struct fth_shared_table *table, size_t launch, const uint32_t *ids,
-                    struct fth_buffer *out)
+/* An instruction and its number. */
+struct numbered {
+    const struct fth_trace_instruction *instruction;
+    uint32_t number;
+};
+
+static int compare_numbers(uint32_t a, uint32_t b)
 {
-    fth_put_varint(launch, out);
-    for (size_t i = 0; i < table->count; i++) {
-        const struct fth_trace_shared *row = &table->rows[i];
-        if (!row->requests)
-            continue;
-        const uint64_t numbers[] = {ids[i],          row->requests,         row->threads,
-                                    row->wavefronts, row->ideal_wavefronts, row->padded_wavefronts};
-        for (size_t k = 0; k < FTH_COUNT(numbers); k++)
-            fth_put_varint(numbers[k], out);
+    return a < b ? -1 : a > b;
+}
+
+/* Compares by everything in which instructions of a launch can differ. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct fth_trace_instruction *x = ((const struct numbered *)a)->instruction;
+    const struct fth_trace_instruction *y = ((const struct numbered *)b)->instruction;
+    const int orders[] = {compare_numbers(x->line, y->line),
+                          compare_numbers(x->index, y->index),
+                          compare_numbers((uint32_t)x->kind, (uint32_t)y->kind),
+                          compare_numbers(x->bytes, y->bytes),
+                          compare_numbers(x->hints, y->hints),
+                          compare_numbers(x->cache_op, y->cache_op),
+                          compare_numbers(x->wait, y->wait)};
+    for (size_t i = 0; i < FTH_COUNT(orders); i++)
+        if (orders[i])
+            return orders[i];
+    return 0;
+}
+
+uint32_t *fth_shared_order(const struct fth_shared_table *table,
+                           const struct fth_trace_instruction *instructions, size_t *count)
+{
+    struct numbered *found = calloc(table->count + 1, sizeof *found);
+    uint32_t *order = calloc(table->count + 1, sizeof *order);
+    *count = 0;
+    for (size_t i = 0; found && i < table->count; i++)
+        if (table->rows[i].requests)
+            found[(*count)++] = (struct numbered){&instructions[i], (uint32_t)i};
+    if (found && *count)
+        qsort(found, *count, sizeof *found, compare_places);
+    for (size_t i = 0; found && order && i < *count; i++)
+        order[i] = found[i].number;
+    if (!found) {
+        free(order);
+        order = NULL;
     }
+    free(found);
+    return order;
+}
+
+void fth_put_shared(const struct fth_trace_shared *row, uint32_t id, struct fth_buffer *out)
+{
+    const uint64_t numbers[] = {id,
+                                row->requests,
+                                row->threads,
+                                row->wavefronts,
+                                row->ideal_wavefronts,
+                                row->padded_wavefronts};
+    for (size_t i = 0; i < FTH_COUNT(numbers); i++)
+        fth_put_varint(numbers[i], out);
 }
 
 /* Decodes the rows of a launch, up to the end of the bytes. */

@@ -453,23 +453,28 @@ void fth_trace_writer_set_shared(struct fth_trace_writer *writer,
 }
 
 /* Writes the accesses of the current launch to shared memory, if there are any, and their
- * instructions. */
+ * instructions, in the order of the PTX: their numbers depend on the timing of host threads. */
 static enum fth_status write_shared(struct fth_trace_writer *writer, struct fth_error *error)
 {
     const struct fth_shared_table *shared = writer->shared;
     const uint32_t before = writer->written_count;
-    size_t used = 0;
+    uint32_t *order = NULL;
+    size_t count = 0;
     writer->shared = NULL;
+    if (shared && !(order = fth_shared_order(shared, writer->instructions, &count)))
+        return fth_no_memory(error, "write trace", NULL);
+    enum fth_status status = FTH_OK;
     writer->scratch.size = 0;
-    for (size_t i = 0; shared && i < shared->count; i++)
-        if (shared->rows[i].requests && ++used)
-            FTH_TRY(number_instruction(writer, (uint32_t)i, error));
-    if (!used)
-        return FTH_OK;
-    FTH_TRY(write_instructions(writer, before, error));
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        status = number_instruction(writer, order[i], error);
+    if (status == FTH_OK)
+        status = write_instructions(writer, before, error);
     writer->scratch.size = 0;
-    fth_put_shared(shared, writer->launch_count - 1, writer->ids, &writer->scratch);
-    return put(writer, FTH_PART_SHARED, NULL, error);
+    fth_put_varint(writer->launch_count - 1, &writer->scratch);
+    for (size_t i = 0; i < count; i++)
+        fth_put_shared(&shared->rows[order[i]], writer->ids[order[i]], &writer->scratch);
+    free(order);
+    return status == FTH_OK && count ? put(writer, FTH_PART_SHARED, NULL, error) : status;
 }
 
 enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
