@@ -5,6 +5,7 @@
  * threads. A block that ends early waits in memory for the blocks before it, within the limits
  * below. */
 #include "ptx/ptx.h"
+#include "trace/counters/counters.h"
 #include "trace/trace.h"
 
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 /* MAX_WARPS are the warps of the largest block. The sizes of the caches are chosen: most kernels
  * have fewer memory instructions. */
-enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256, STEP_CACHE_SLOTS = 256 };
+enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 1024, STEP_CACHE_SLOTS = 256 };
 
 /* Limits of the memory for records, in bytes and in accesses. Chosen, not derived. When the pending
  * clusters exceed MAX_PENDING_BYTES, or a running block has MAX_BLOCK_ACCESSES accesses, records
@@ -25,7 +26,7 @@ enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256, STEP_CACHE_SLOTS = 256 };
 struct progress {
     uint32_t instruction; /* of its last access; FTH_PACE_START: none yet */
     uint32_t barriers;    /* at which it has waited since its last access */
-    uint64_t shared;      /* requests to shared memory since its last access */
+    uint64_t shared;      /* wavefronts of shared memory since its last access */
     uint64_t issued;      /* machine instructions up to its last access */
     uint64_t cycles;      /* of chains of dependent instructions up to its last access */
 };
@@ -61,6 +62,8 @@ struct worker {
     uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
     uint64_t local_bytes; /* end of the local memory of a thread that is accessed */
     struct fth_pace pace;
+    struct fth_shared_table shared_table;
+    struct fth_shared_cache *shared_cache;
     /* Direct-mapped cache: the index in `pace` of the last step to an instruction. */
     uint32_t step_cache[STEP_CACHE_SLOTS];
 };
@@ -80,6 +83,7 @@ struct fth_trace_recorder {
     struct pending *pending;      /* sorted by index */
     struct pending *last_pending; /* valid if there is one */
     size_t pending_bytes;
+    struct fth_shared_cache *free_caches; /* of the workers of earlier launches */
     struct fth_records spare; /* memory for the records of a block, without any record */
     uint64_t next;            /* index of the next cluster to write */
     const struct fth_log *log;
@@ -115,6 +119,9 @@ static struct worker *current_worker(struct fth_trace_recorder *recorder)
     pthread_mutex_lock(&recorder->lock);
     worker->next = recorder->workers;
     recorder->workers = worker;
+    worker->shared_cache = recorder->free_caches;
+    if (worker->shared_cache)
+        recorder->free_caches = worker->shared_cache->next;
     pthread_mutex_unlock(&recorder->lock);
     return worker;
 }
@@ -182,9 +189,10 @@ static inline size_t instruction_of(struct fth_trace_recorder *recorder, struct 
                                     const struct fth_ptx_access *access, uint32_t hints)
 {
     struct instruction_slot *slot =
-        &worker->instruction_cache[(access->line * 7u + access->instruction +
-                                    !!(hints & FTH_TRACE_CONTINUES)) %
-                                   INSTRUCTION_CACHE_SLOTS];
+        &worker
+             ->instruction_cache[(access->instruction +
+                                  (hints & FTH_TRACE_CONTINUES ? INSTRUCTION_CACHE_SLOTS / 2 : 0)) %
+                                 INSTRUCTION_CACHE_SLOTS];
     /* The position in the PTX text determines the position in the source. */
     if (slot->number != SIZE_MAX && slot->line == access->line &&
         slot->index == access->instruction && slot->kind == access->kind &&
@@ -331,27 +339,38 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
     return !waited || on_barrier(user, who->block, 0, 1u << who->warp);
 }
 
-/* Returns true if an access to shared memory is part of the request of another load. A load of four
- * words per lane is one request if the lanes read at most 128 bytes, at 8 addresses; otherwise, it
- * takes as long as four requests. */
-static bool shares_request(const struct fth_ptx_access *access)
+/* Counts an access to shared memory, and the wavefronts of the warp since its last access to global
+ * memory. For loads that are merged to one of four words, the latter are those of that load. */
+static bool add_shared(struct fth_trace_recorder *recorder, struct worker *worker,
+                       struct block *block, const struct fth_ptx_access *access)
 {
-    enum { MAX_ADDRESSES = 8 };
-    uint32_t changes = 0;
-    uint64_t last = 0;
-    if (!access->is_merged)
-        return false;
-    for (uint32_t left = access->mask; left; left &= left - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left);
-        const struct fth_ptx_linear *linear = access->linear;
-        const uint64_t address = access->addresses
-                                     ? access->addresses[lane]
-                                     : linear->base + lane % access->row_lanes * linear->step +
-                                           lane / access->row_lanes * linear->row_step;
-        changes += left == access->mask || address != last;
-        last = address;
+    uint64_t *pace = &block->progress[access->who.warp].shared;
+    if (access->unit != FTH_UNIT_LANES && access->unit != FTH_UNIT_MATRIX) {
+        (*pace)++; /* a copy, an mbarrier or wgmma: counted as one, without an instruction */
+        return true;
     }
-    return changes <= MAX_ADDRESSES;
+    const uint32_t hints = fth_ptx_pack_hints(access) | FTH_TRACE_SHARED;
+    const size_t instruction = instruction_of(recorder, worker, access, hints);
+    const struct fth_shared_table *table = &worker->shared_table;
+    struct fth_trace_shared *row = instruction < table->count ? &table->rows[instruction]
+                                   : instruction == SIZE_MAX
+                                       ? NULL
+                                       : fth_shared_row(&worker->shared_table, instruction);
+    if (!worker->shared_cache)
+        worker->shared_cache = calloc(1, sizeof *worker->shared_cache);
+    if (!row || !worker->shared_cache)
+        return fail_locked(recorder);
+    const struct fth_shared_cost cost = fth_shared_cache_find(worker->shared_cache, access);
+    row->requests++;
+    row->threads += (uint32_t)__builtin_popcount(access->mask);
+    row->wavefronts += cost.wavefronts;
+    row->ideal_wavefronts += cost.ideal;
+    row->padded_wavefronts += cost.padded;
+    if (access->is_merged || access->begins_merged)
+        *pace += fth_shares_request(access) ? 0 : 1;
+    else
+        *pace += cost.wavefronts ? cost.wavefronts : 1;
+    return true;
 }
 
 /* Adds a record of an access with the given instruction and lanes. `texels`: the addresses of an
@@ -449,11 +468,8 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
-    if (block && count_untraced(worker, access)) {
-        block->progress[access->who.warp].shared +=
-            access->space == FTH_SPACE_SHARED && !shares_request(access);
-        return true;
-    }
+    if (block && count_untraced(worker, access))
+        return access->space != FTH_SPACE_SHARED || add_shared(recorder, worker, block, access);
     bool ok =
         block && (access->texels ? add_texels(recorder, worker, block, access)
                                  : add_access(recorder, worker, block, access,
@@ -548,10 +564,11 @@ static bool on_done(void *user, uint64_t index)
 
 /* ---- launches ---- */
 
-/* Frees all workers and pending clusters; adds the counts of the workers to *totals and *pace.
+/* Frees all workers and pending clusters; adds the counts of the workers to *totals, *pace and
+ * *shared.
  * Returns false if memory is exhausted; everything is freed all the same. */
 static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_launch *totals,
-                         struct fth_pace *pace)
+                         struct fth_pace *pace, struct fth_shared_table *shared)
 {
     bool ok = true;
     while (recorder->workers) {
@@ -567,7 +584,13 @@ static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_l
         for (size_t i = 0; i < worker->block_capacity; i++)
             fth_records_fini(&worker->blocks[i].records);
         ok = fth_pace_add(pace, &worker->pace) && ok;
+        ok = fth_shared_table_add(shared, &worker->shared_table) && ok;
         fth_pace_fini(&worker->pace);
+        fth_shared_table_fini(&worker->shared_table);
+        if (worker->shared_cache) {
+            worker->shared_cache->next = recorder->free_caches;
+            recorder->free_caches = worker->shared_cache;
+        }
         free(worker->blocks);
         free(worker);
     }
@@ -607,6 +630,11 @@ void fth_trace_recorder_destroy(struct fth_trace_recorder *recorder)
 {
     if (!recorder)
         return;
+    while (recorder->free_caches) {
+        struct fth_shared_cache *cache = recorder->free_caches;
+        recorder->free_caches = cache->next;
+        free(cache);
+    }
     pthread_mutex_destroy(&recorder->lock);
     pthread_key_delete(recorder->key);
     free(recorder);
@@ -636,7 +664,8 @@ enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum
     /* The worker of the calling thread is freed below; the next launch must not find it. */
     pthread_setspecific(recorder->key, NULL);
     struct fth_pace pace = {0};
-    if (!free_workers(recorder, &counted, &pace))
+    struct fth_shared_table shared = {0};
+    if (!free_workers(recorder, &counted, &pace, &shared))
         (void)fail(recorder, FTH_OK);
     /* If writing failed, the engine only reports that the observer stopped it; the recorder has the
      * cause. */
@@ -644,10 +673,12 @@ enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum
         status = recorder->status;
     if (status == FTH_OK) {
         fth_trace_writer_set_pace(recorder->writer, &pace);
+        fth_trace_writer_set_shared(recorder->writer, &shared);
         status = fth_trace_writer_end(recorder->writer, &counted, error);
     } else {
         fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : engine_error);
     }
     fth_pace_fini(&pace);
+    fth_shared_table_fini(&shared);
     return status;
 }

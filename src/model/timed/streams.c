@@ -53,7 +53,7 @@ struct chunk {
 struct gap {
     uint32_t last, instruction;
     uint32_t gap, latency; /* as in struct fth_timed_access, as are the following ones */
-    uint16_t shared;
+    uint32_t shared;
     bool barrier;
     bool known;
 };
@@ -217,7 +217,7 @@ static struct gap find_gap(const struct fth_streams *streams, uint32_t last, uin
     const uint32_t gap = average(step->instructions, step->count, UINT32_MAX / 2);
     result.gap = gap < 1 ? 1 : gap;
     result.latency = average(step->latency_cycles, step->count, UINT32_MAX);
-    result.shared = (uint16_t)average(step->shared, step->count, UINT16_MAX);
+    result.shared = average(step->shared, step->count, UINT32_MAX / 2);
     /* A pair of instructions is separated by the same number of barriers each time, or almost. */
     result.barrier = step->barriers >= step->count - step->count / 2;
     return result;

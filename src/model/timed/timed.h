@@ -88,7 +88,7 @@ struct fth_timed_access {
     uint32_t instruction;
     uint32_t latency; /* cycles that dependent instructions among these take */
     uint32_t gap;     /* instructions that the warp issues since its last access, this one too */
-    uint16_t shared;  /* requests to shared memory among them */
+    uint32_t shared;  /* wavefronts of their accesses to shared memory */
     uint16_t line_count;
     uint16_t rows_at;              /* where fth_access_rows() is, in bytes; 0: nowhere */
     uint16_t cycles;               /* that the L1 is busy with the access */
@@ -388,8 +388,8 @@ uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm
                                     const struct fth_timed_access *access);
 void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
                                  const struct fth_timed_access *access, uint32_t lines);
-/* Occupies the L1 with requests to shared memory, each as long as a line. */
-void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t requests,
+/* Occupies the L1 with wavefronts of shared memory, each as long as a line. */
+void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t wavefronts,
                               uint64_t now);
 struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s); /* [instructions + 1] */
 const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s);

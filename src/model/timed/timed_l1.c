@@ -207,11 +207,11 @@ void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s)
     fth_totals_clear(&l1s->totals);
 }
 
-void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t requests,
+void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t wavefronts,
                               uint64_t now)
 {
     struct l1 *l1 = &l1s->l1s[sm];
-    l1->free_at = (l1->free_at > now ? l1->free_at : now) + requests * l1s->timing.l1_cycle;
+    l1->free_at = (l1->free_at > now ? l1->free_at : now) + wavefronts * l1s->timing.l1_cycle;
 }
 
 bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s)

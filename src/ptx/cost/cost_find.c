@@ -385,9 +385,11 @@ bool fth_ptx_find_costs(struct fth_ptx_module *module, struct fth_ptx_function *
         reduce_divisions(&scan);
         merge_wide(&scan);
         merge_shared(&scan);
-        for (size_t pc = 0; pc < function->code_count; pc++)
-            operands[pc].is_merged = scan.merged[pc] && !scan.weights[pc].instructions &&
-                                     is_shared_word(&function->code[pc]);
+        for (size_t pc = 0; pc < function->code_count; pc++) {
+            const bool is_part = scan.merged[pc] && is_shared_word(&function->code[pc]);
+            operands[pc].is_merged = is_part && !scan.weights[pc].instructions;
+            operands[pc].begins_merged = is_part && scan.weights[pc].instructions;
+        }
         merge(&scan);
         add_up(&scan, costs);
         function->costs = costs;

@@ -500,6 +500,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
             kind == FTH_ACCESS_ATOMIC && fth_ptx_type_is_float((enum fth_ptx_type)inst->type),
         .in_registers = inst->operands->in_registers,
         .is_merged = inst->operands->is_merged,
+        .begins_merged = inst->operands->begins_merged,
         .wait = inst->operands->wait,
         .issued = cost.instructions,
         .cycles = cost.cycles,

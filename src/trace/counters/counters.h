@@ -3,6 +3,7 @@
  *   counters.c     the list of the counters, and which of them an access changes
  *   sectors.c      the sectors of an access, and of a range of the copy engine
  *   wavefronts.c   the wavefronts of an access to shared memory
+ *   shared_cost.c  the same without bank conflicts and with padding, with a cache for repetitions
  *
  * The rules come from the counters of an H200 (docs/results/counters-h200.md). */
 #ifndef FTH_TRACE_COUNTERS_H
@@ -75,5 +76,43 @@ struct fth_wavefronts {
     unsigned count, conflicts;
 };
 struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access);
+/* The wavefronts of an access to the shared memory of another block: an atomic counts as one, loads
+ * and stores as none. */
+unsigned fth_cluster_wavefronts(const struct fth_ptx_access *access);
+
+/* ---- shared_cost.c ---- */
+
+/* The wavefronts of an access to shared memory: as it is, without bank conflicts, and with a word
+ * of padding after every 32 words. */
+struct fth_shared_cost {
+    unsigned wavefronts, ideal, padded;
+};
+/* The access has `addresses`. */
+struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *access);
+
+/* Returns true if an access to shared memory is part of the request of another load. A load of four
+ * words per lane is one request if the lanes read at most 128 bytes, at 8 addresses; otherwise, it
+ * takes as long as four requests. */
+bool fth_shares_request(const struct fth_ptx_access *access);
+
+/* A cache of these costs. Kernels repeat few patterns of addresses, which differ by multiples of
+ * 128 bytes. */
+enum { FTH_SHARED_LINEAR_BITS = 9, FTH_SHARED_LINEAR_WAYS = 4, FTH_SHARED_LISTED_BITS = 8 };
+struct fth_shared_cache {
+    struct fth_shared_cache *next; /* for lists */
+    struct fth_shared_linear_slot {
+        uint32_t key[5]; /* mask, facts, and what defines the addresses */
+        struct fth_shared_cost cost;
+    } linear[FTH_SHARED_LINEAR_WAYS << FTH_SHARED_LINEAR_BITS];
+    struct fth_shared_slot {
+        uint32_t mask, facts;
+        uint32_t numbers[32]; /* the addresses, relative to the line of the first one */
+        struct fth_shared_cost cost;
+    } listed[1 << FTH_SHARED_LISTED_BITS];
+};
+/* The same as fth_access_shared_cost, for an access with `addresses` or `linear`. The cache begins
+ * with zeros. Not for several threads. */
+struct fth_shared_cost fth_shared_cache_find(struct fth_shared_cache *cache,
+                                             const struct fth_ptx_access *access);
 
 #endif

@@ -382,7 +382,7 @@ static void the_recorder_adds_up_steps(void **state)
             assert_int_equal(none->count, 4);
             assert_int_equal(none->instructions, 4 * 8);
         }
-        assert_int_equal(fth_trace_instruction_count(trace), 2);
+        assert_int_equal(fth_trace_instruction_count(trace), 4); /* two access shared memory */
         assert_int_equal(fth_trace_instruction_at(trace, 0)->wait, 1);
         assert_int_equal(fth_trace_instruction_at(trace, 1)->wait, UINT32_MAX);
         fth_trace_close(trace);

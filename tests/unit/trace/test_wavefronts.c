@@ -3,6 +3,8 @@
 #include "check.h"
 #include "trace/counters/counters.h"
 
+#include <string.h>
+
 enum { LANES = 32 };
 static const uint32_t all = UINT32_MAX;
 
@@ -140,6 +142,96 @@ static void compare_and_swap_needs_two_wavefronts(void **state)
     (void)state;
     assert_int_equal(fth_access_wavefronts(&access).count, 4);
     assert_int_equal(fth_access_wavefronts(&access).conflicts, 1);
+}
+
+/* Ideal wavefronts move 128 bytes each, for the lanes that take part; an access never takes fewer.
+ * Padded wavefronts are those of word w at w + w / 32. */
+static void costs_without_conflicts_and_with_padding(void **state)
+{
+    static const struct {
+        enum fth_ptx_access_kind kind;
+        unsigned bytes, share, distance;
+        uint32_t mask;
+        struct fth_shared_cost cost;
+    } cases[] = {
+        {FTH_ACCESS_READ, 4, 1, 4, UINT32_MAX, {1, 1, 1}},
+        {FTH_ACCESS_READ, 4, 1, 128, UINT32_MAX, {32, 1, 1}},
+        {FTH_ACCESS_WRITE, 4, 1, 128, 0xff, {8, 1, 1}},
+        {FTH_ACCESS_READ, 4, 1, 8, UINT32_MAX, {2, 1, 1}},
+        {FTH_ACCESS_READ, 4, 1, 132, UINT32_MAX, {1, 1, 2}},
+        {FTH_ACCESS_READ, 4, 1, 0, UINT32_MAX, {1, 1, 1}},
+        {FTH_ACCESS_READ, 2, 1, 64, UINT32_MAX, {16, 1, 1}},
+        {FTH_ACCESS_READ, 8, 1, 8, UINT32_MAX, {2, 2, 2}},
+        {FTH_ACCESS_READ, 8, 1, 0, UINT32_MAX, {1, 1, 1}},       /* lanes share the word */
+        {FTH_ACCESS_READ, 8, 4, 64, UINT32_MAX, {4, 2, 2}},      /* and have conflicts */
+        {FTH_ACCESS_READ, 16, 1, 16, 0x01010101, {4, 1, 4}},     /* groups with a lane each */
+        {FTH_ACCESS_WRITE, 16, 1, 16, 0x0000fffe, {2, 2, 2}},    /* 240 bytes */
+        {FTH_ACCESS_WRITE, 16, 1, 128, UINT32_MAX, {32, 4, 16}}, /* one word of padding is too
+                                                                    little */
+        {FTH_ACCESS_ATOMIC, 4, 1, 0, UINT32_MAX, {32, 1, 32}},
+        {FTH_ACCESS_ATOMIC, 4, 1, 128, UINT32_MAX, {32, 1, 1}},
+        {FTH_ACCESS_READ, 4, 1, 4, 0, {0, 0, 0}},
+    };
+    uint64_t addresses[LANES];
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_ptx_access access = {.kind = cases[i].kind,
+                                        .mask = cases[i].mask,
+                                        .bytes = cases[i].bytes,
+                                        .path = FTH_PTX_PATH_SHARED,
+                                        .addresses =
+                                            strided(addresses, cases[i].share, cases[i].distance)};
+        const struct fth_shared_cost cost = fth_access_shared_cost(&access);
+        if (memcmp(&cost, &cases[i].cost, sizeof cost) != 0)
+            fail_msg("case %zu: %u, %u, %u", i, cost.wavefronts, cost.ideal, cost.padded);
+        access.path = FTH_PTX_PATH_CLUSTER;
+        const unsigned counted = cases[i].kind == FTH_ACCESS_ATOMIC;
+        const struct fth_shared_cost remote = fth_access_shared_cost(&access);
+        assert_int_equal(remote.wavefronts, counted);
+        assert_int_equal(remote.ideal, counted);
+        assert_int_equal(remote.padded, counted);
+    }
+    const struct fth_ptx_access swap = {.kind = FTH_ACCESS_ATOMIC,
+                                        .compares = true,
+                                        .mask = all,
+                                        .bytes = 4,
+                                        .path = FTH_PTX_PATH_SHARED,
+                                        .addresses = strided(addresses, 1, 8)};
+    assert_int_equal(fth_access_shared_cost(&swap).wavefronts, 4);
+    assert_int_equal(fth_access_shared_cost(&swap).ideal, 2);
+}
+
+/* The cache returns what the function returns, in any order of many different patterns, for listed
+ * and for linear addresses. */
+static void the_cache_does_not_change_costs(void **state)
+{
+    static struct fth_shared_cache cache;
+    static const unsigned widths[] = {1, 4, 8, 16};
+    uint64_t random = 1, addresses[LANES];
+    (void)state;
+    for (unsigned i = 0; i < 20000; i++) {
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const unsigned bytes = widths[random >> 33 & 3];
+        const struct fth_ptx_linear linear = {.base = bytes * (random >> 35 & 63),
+                                              .step = bytes * (random >> 41 & 15),
+                                              .row_step = random >> 45 & 1 ? 0 : 256};
+        struct fth_ptx_access access = {.kind = (enum fth_ptx_access_kind)(random >> 46 & 1),
+                                        .bytes = bytes,
+                                        .path = FTH_PTX_PATH_SHARED,
+                                        .mask = random >> 47 & 1 ? all : (uint32_t)(random >> 48),
+                                        .row_lanes = random >> 50 & 1 ? 32 : 8,
+                                        .addresses = addresses};
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            addresses[lane] = linear.base + lane % access.row_lanes * linear.step +
+                              lane / access.row_lanes * linear.row_step;
+        const struct fth_shared_cost cost = fth_access_shared_cost(&access);
+        const struct fth_shared_cost listed = fth_shared_cache_find(&cache, &access);
+        access.addresses = NULL;
+        access.linear = &linear;
+        const struct fth_shared_cost found = fth_shared_cache_find(&cache, &access);
+        assert_memory_equal(&listed, &cost, sizeof cost);
+        assert_memory_equal(&found, &cost, sizeof cost);
+    }
 }
 
 /* ---- counters ---- */
@@ -325,6 +417,8 @@ int main(void)
         cmocka_unit_test(ranges_are_split_at_lines_of_shared_memory),
         cmocka_unit_test(banks_deliver_one_word_per_wavefront),
         cmocka_unit_test(compare_and_swap_needs_two_wavefronts),
+        cmocka_unit_test(costs_without_conflicts_and_with_padding),
+        cmocka_unit_test(the_cache_does_not_change_costs),
         cmocka_unit_test(accesses_change_their_counters),
         cmocka_unit_test(matrices_have_counters_of_their_own),
         cmocka_unit_test(ranges_count_by_kind),
