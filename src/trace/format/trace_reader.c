@@ -458,7 +458,6 @@ struct fth_trace_cursor {
     struct fth_trace_access access; /* the expanded access that fth_trace_next returns */
 };
 
-/* Returns the next access of the run at a position of the heap. */
 static const struct fth_compact_access *access_of(const struct fth_trace_cursor *cursor,
                                                   size_t place)
 {

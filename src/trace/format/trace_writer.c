@@ -49,7 +49,7 @@ struct fth_trace_writer {
     struct fth_records run;          /* the accesses of the current run */
     uint32_t *order, *scratch_order; /* the sorted order of the run, and memory for sorting */
     size_t order_capacity;
-    /* Of the current launch; borrowed; NULL: unknown. */
+    /* The pace and the accesses to shared memory of the current launch; borrowed; NULL: unknown. */
     const struct fth_pace *pace;
     const struct fth_shared_table *shared;
     struct fth_buffer scratch;                     /* content of the part being written */
