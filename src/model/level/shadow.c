@@ -34,14 +34,15 @@ enum cause { COLD, CAPACITY, CONFLICT, COHERENCE, SECTOR };
 struct entry {
     uint64_t line;
     uint64_t last_use; /* its number; UNUSED: it is not in the queue */
+    uint64_t masks[];  /* [words] */
 };
 
 struct fth_shadow {
-    uint64_t lines; /* capacity of the cache */
-    size_t words;   /* per entry */
-    struct entry *entries;
-    uint64_t *masks; /* [entry_count][words] */
-    size_t entry_count, entry_capacity, mask_capacity;
+    uint64_t lines;     /* capacity of the cache */
+    size_t words;       /* per entry */
+    uint64_t *entries;  /* [entry_count], each of sizeof(struct entry) and its masks */
+    size_t entry_words; /* size of an entry */
+    size_t entry_count, entry_capacity;
     uint32_t *table; /* indices of entries, or NONE; open addressing */
     unsigned table_bits;
     /* Entries in the order of their uses. Use n is at queue[n & queue_mask]. The uses from `first`
@@ -54,6 +55,11 @@ struct fth_shadow {
     uint32_t last; /* the entry that was found last, or NONE */
     bool failed;
 };
+
+static struct entry *entry_at(const struct fth_shadow *shadow, uint32_t index)
+{
+    return (struct entry *)(void *)(shadow->entries + index * shadow->entry_words);
+}
 
 /* ---- creation ---- */
 
@@ -77,7 +83,6 @@ static uint32_t *create_indices(size_t count)
 static void free_arrays(struct fth_shadow *shadow)
 {
     free(shadow->entries);
-    free(shadow->masks);
     free(shadow->table);
     free(shadow->queue);
     free(shadow->by_slot);
@@ -91,6 +96,7 @@ static bool restart(struct fth_shadow *shadow, uint64_t lines)
     free_arrays(shadow);
     *shadow = (struct fth_shadow){.lines = lines,
                                   .words = words,
+                                  .entry_words = sizeof(struct entry) / sizeof(uint64_t) + words,
                                   .table_bits = MIN_TABLE_BITS,
                                   .queue_mask = uses - 1,
                                   .slot_mask = (uint32_t)(slots - 1),
@@ -143,7 +149,7 @@ static uint32_t *find_place(const struct fth_shadow *shadow, uint64_t line)
 {
     const size_t mask = ((size_t)1 << shadow->table_bits) - 1;
     size_t at = (size_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> (64 - shadow->table_bits));
-    while (shadow->table[at] != NONE && shadow->entries[shadow->table[at]].line != line)
+    while (shadow->table[at] != NONE && entry_at(shadow, shadow->table[at])->line != line)
         at = (at + 1) & mask;
     return &shadow->table[at];
 }
@@ -151,7 +157,7 @@ static uint32_t *find_place(const struct fth_shadow *shadow, uint64_t line)
 /* Returns the entry of a line, or NONE. */
 static uint32_t find(struct fth_shadow *shadow, uint64_t line)
 {
-    if (shadow->last != NONE && shadow->entries[shadow->last].line == line)
+    if (shadow->last != NONE && entry_at(shadow, shadow->last)->line == line)
         return shadow->last;
     if (shadow->failed)
         return NONE;
@@ -172,7 +178,7 @@ static bool grow_table(struct fth_shadow *shadow)
     shadow->table = table;
     shadow->table_bits++;
     for (size_t i = 0; i < shadow->entry_count; i++)
-        *find_place(shadow, shadow->entries[i].line) = (uint32_t)i;
+        *find_place(shadow, entry_at(shadow, (uint32_t)i)->line) = (uint32_t)i;
     return true;
 }
 
@@ -185,17 +191,16 @@ static uint32_t obtain(struct fth_shadow *shadow, uint64_t line)
     if (shadow->entry_count >= NONE ||
         (shadow->entry_count >= (size_t)1 << (shadow->table_bits - 1) && !grow_table(shadow)) ||
         !fth_grow((void **)&shadow->entries, shadow->entry_count, &shadow->entry_capacity,
-                  sizeof *shadow->entries) ||
-        !fth_grow((void **)&shadow->masks, shadow->entry_count, &shadow->mask_capacity,
-                  shadow->words * sizeof *shadow->masks)) {
+                  shadow->entry_words * sizeof *shadow->entries)) {
         shadow->failed = true;
         return NONE;
     }
     const uint32_t entry = (uint32_t)shadow->entry_count;
     *find_place(shadow, line) = entry;
     shadow->entry_count++;
-    shadow->entries[entry] = (struct entry){line, UNUSED};
-    memset(shadow->masks + entry * shadow->words, 0, shadow->words * sizeof *shadow->masks);
+    memset(entry_at(shadow, entry), 0, shadow->entry_words * sizeof *shadow->entries);
+    entry_at(shadow, entry)->line = line;
+    entry_at(shadow, entry)->last_use = UNUSED;
     shadow->last = entry;
     return entry;
 }
@@ -204,7 +209,7 @@ static uint64_t get_mask(const struct fth_shadow *shadow, uint32_t entry, unsign
 {
     uint64_t sectors = 0;
     for (size_t i = 0; i < shadow->words; i++)
-        sectors |= (shadow->masks[entry * shadow->words + i] >> 8 * mask & 0xff) << 8 * i;
+        sectors |= (entry_at(shadow, entry)->masks[i] >> 8 * mask & 0xff) << 8 * i;
     return sectors;
 }
 
@@ -213,7 +218,7 @@ static void set_mask(struct fth_shadow *shadow, uint32_t entry, unsigned mask, u
                      uint64_t value)
 {
     for (size_t i = 0; i < shadow->words; i++) {
-        uint64_t *word = &shadow->masks[entry * shadow->words + i];
+        uint64_t *word = &entry_at(shadow, entry)->masks[i];
         *word &= ~((sectors >> 8 * i & 0xff) << 8 * mask);
         *word |= ((sectors & value) >> 8 * i & 0xff) << 8 * mask;
     }
@@ -227,9 +232,9 @@ static void compact(struct fth_shadow *shadow)
     uint64_t kept = shadow->end;
     for (uint64_t use = shadow->end; use-- > shadow->first;) {
         const uint32_t at = shadow->queue[use & shadow->queue_mask];
-        if (shadow->entries[at].last_use != use)
+        if (entry_at(shadow, at)->last_use != use)
             continue;
-        shadow->entries[at].last_use = --kept;
+        entry_at(shadow, at)->last_use = --kept;
         shadow->queue[kept & shadow->queue_mask] = at;
     }
     shadow->first = kept;
@@ -240,7 +245,7 @@ static void remove_oldest(struct fth_shadow *shadow)
 {
     for (;;) {
         const uint64_t use = shadow->first++;
-        struct entry *entry = &shadow->entries[shadow->queue[use & shadow->queue_mask]];
+        struct entry *entry = entry_at(shadow, shadow->queue[use & shadow->queue_mask]);
         if (entry->last_use == use) {
             entry->last_use = UNUSED;
             shadow->held_lines--;
@@ -252,7 +257,7 @@ static void remove_oldest(struct fth_shadow *shadow)
 /* Adds a use of an entry to the queue. */
 static void add_use(struct fth_shadow *shadow, uint32_t at)
 {
-    struct entry *entry = &shadow->entries[at];
+    struct entry *entry = entry_at(shadow, at);
     if (entry->last_use + 1 == shadow->end && entry->last_use != UNUSED)
         return;
     if (shadow->end - shadow->first > shadow->queue_mask)
@@ -284,7 +289,7 @@ void fth_shadow_miss(struct fth_shadow *shadow, uint64_t line, uint64_t missed, 
 {
     const uint32_t entry = fetched ? obtain(shadow, line) : find(shadow, line);
     const bool known = entry != NONE;
-    const bool listed = known && shadow->entries[entry].last_use != UNUSED;
+    const bool listed = known && entry_at(shadow, entry)->last_use != UNUSED;
     const uint64_t all = missed | fetched;
     const uint64_t seen = known ? get_mask(shadow, entry, FETCHED) : 0;
     const uint64_t removed = known ? get_mask(shadow, entry, REMOVED) : 0;
@@ -325,7 +330,7 @@ void fth_shadow_complete(struct fth_shadow *shadow, uint64_t line, uint64_t sect
         return;
     set_mask(shadow, entry, FETCHED, sectors, UINT64_MAX);
     set_mask(shadow, entry, REMOVED, sectors, 0);
-    if (shadow->entries[entry].last_use != UNUSED)
+    if (entry_at(shadow, entry)->last_use != UNUSED)
         set_mask(shadow, entry, HELD, sectors, UINT64_MAX);
 }
 
@@ -335,7 +340,7 @@ static uint32_t obtain_in_slot(struct fth_shadow *shadow, uint64_t line, uint32_
     if (shadow->failed)
         return NONE;
     uint32_t *known = &shadow->by_slot[slot & shadow->slot_mask];
-    if (*known == NONE || shadow->entries[*known].line != line)
+    if (*known == NONE || entry_at(shadow, *known)->line != line)
         *known = obtain(shadow, line);
     return *known;
 }
@@ -347,7 +352,7 @@ void fth_shadow_use(struct fth_shadow *shadow, uint64_t line, uint32_t slot, uin
         return;
     add_use(shadow, entry);
     for (size_t i = 0; i < shadow->words; i++) {
-        uint64_t *word = &shadow->masks[entry * shadow->words + i];
+        uint64_t *word = &entry_at(shadow, entry)->masks[i];
         const uint64_t here = sectors >> 8 * i & 0xff;
         *word = (*word | here << 8 * FETCHED | here << 8 * HELD) & ~(here << 8 * REMOVED);
     }

@@ -3,6 +3,8 @@
 #include "model/level/level.h"
 #include "two_sms.h"
 
+#include <stdio.h>
+
 enum { LINES = 4, LINE = 128 };
 
 static const struct fth_shape shape = {.line_bytes = LINE, .sector_shift = 5};
@@ -236,6 +238,61 @@ static void orders_keep_the_causes(void **state)
     fth_trace_close(trace);
 }
 
+static void assert_sum(const struct fth_model_misses *misses, const struct fth_model_counts *counts)
+{
+    assert_int_equal(misses->cold + misses->capacity + misses->conflict + misses->coherence +
+                         misses->sector,
+                     counts->sectors[FTH_TRACE_READ] - counts->hits[FTH_TRACE_READ]);
+}
+
+/* Each read of a workload that misses has one cause, on an H200, with and without time. The option
+ * changes nothing else. */
+static void check_workload(const struct fth_trace *trace, struct fth_model_params *params)
+{
+    for (int timed = 0; timed < 2; timed++) {
+        struct fth_model_result *plain, *result;
+        const struct fth_model_options options = FTH_MODEL_OPTIONS(.threads = 2, .diagnose = true);
+        assert_int_equal(fth_model_set(params, "gpu.timing", timed ? "on" : "off", NULL), FTH_OK);
+        assert_int_equal(fth_model_run(trace, params, NULL, &plain, NULL), FTH_OK);
+        assert_int_equal(fth_model_run(trace, params, &options, &result, NULL), FTH_OK);
+        for (size_t i = 0; fth_model_row(result, i); i++) {
+            const struct fth_model_row *row = fth_model_row(result, i);
+            assert_sum(&row->l1_misses, &row->l1);
+            assert_sum(&row->l2_misses, &row->l2);
+            assert_memory_equal(&row->l1, &fth_model_row(plain, i)->l1, sizeof row->l1);
+            assert_memory_equal(&row->l2, &fth_model_row(plain, i)->l2, sizeof row->l2);
+        }
+        assert_true(fth_model_row(result, 0)->l1_misses.cold > 0);
+        fth_model_result_destroy(plain);
+        fth_model_result_destroy(result);
+    }
+}
+
+static void misses_of_workloads_have_causes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"hspot"};
+    struct fth_catalogue *catalogue;
+    struct fth_gpu *gpu;
+    struct fth_model_params *params;
+    assert_int_equal(fth_catalogue_open(&catalogue, NULL), FTH_OK);
+    assert_int_equal(fth_catalogue_read(catalogue, "h200", NULL, &gpu, NULL), FTH_OK);
+    assert_int_equal(fth_model_params_create(gpu, &params, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
+        struct fth_trace *trace;
+        struct fth_error error = NO_ERROR;
+        char path[512];
+        snprintf(path, sizeof path, "%s/examples/workloads/%s.json", FTH_SOURCE_ROOT, names[i]);
+        if (fth_trace_obtain(path, NULL, &trace, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        check_workload(trace, params);
+        fth_trace_close(trace);
+    }
+    fth_model_params_destroy(params);
+    fth_gpu_destroy(gpu);
+    fth_catalogue_close(catalogue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +307,7 @@ int main(void)
         cmocka_unit_test(writes_remove_lines),
         cmocka_unit_test(sets_cause_conflicts),
         cmocka_unit_test(orders_keep_the_causes),
+        cmocka_unit_test(misses_of_workloads_have_causes),
     };
     return cmocka_run_group_tests_name("shadow", tests, enter_folder, leave_folder);
 }
