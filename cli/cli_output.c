@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -281,6 +282,19 @@ static bool terminal_is_utf8(void)
     return codeset && (strcmp(codeset, ".UTF-8") == 0 || strcmp(codeset, ".utf8") == 0);
 }
 
+/* Returns the width that text tables can have, in characters: the variable COLUMNS if it is set,
+ * also if the output is not a terminal, or the width of the terminal. 0: unknown. */
+static unsigned table_columns(bool screen)
+{
+    const char *variable = getenv("COLUMNS");
+    char *end = NULL;
+    const unsigned long columns =
+        variable && *variable >= '0' && *variable <= '9' ? strtoul(variable, &end, 10) : 0;
+    if (columns > 0 && columns <= UINT_MAX && !*end)
+        return (unsigned)columns;
+    return screen ? terminal_width(STDOUT_FILENO) : 0;
+}
+
 struct fth_report_options cli_report_options(const struct cli_arguments *arguments)
 {
     const char *output = cli_value(arguments, &cli_option_output);
@@ -291,6 +305,7 @@ struct fth_report_options cli_report_options(const struct cli_arguments *argumen
     options.colour =
         screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0;
     options.width = screen ? terminal_width(STDOUT_FILENO) : 0;
+    options.columns = table_columns(screen);
     return options;
 }
 

@@ -14,11 +14,12 @@ extern "C" {
 /* Options of the format "text"; other formats ignore them. Initialise the struct with
  * FTH_REPORT_OPTIONS. A NULL pointer to it means that all options are 0. */
 struct fth_report_options {
-    size_t size;    /* of this struct in bytes */
-    bool utf8;      /* use box-drawing characters; otherwise ASCII */
-    bool colour;    /* use ANSI escape sequences */
-    unsigned width; /* maximum width of drawings in columns; less than 80, such as 0, means 80 */
-    bool replayed;  /* the title states that the figures come from a recording */
+    size_t size;      /* of this struct in bytes */
+    bool utf8;        /* use box-drawing characters; otherwise ASCII */
+    bool colour;      /* use ANSI escape sequences */
+    unsigned width;   /* maximum width of drawings in columns; less than 80, such as 0, means 80 */
+    bool replayed;    /* the title states that the figures come from a recording */
+    unsigned columns; /* width of text tables in characters; 0: 80 */
 };
 /* Initialises a struct fth_report_options; the arguments are designated initialisers. */
 #define FTH_REPORT_OPTIONS(...) FTH_OPTIONS(struct fth_report_options, __VA_ARGS__)
