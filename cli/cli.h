@@ -6,6 +6,7 @@
  *   help.c        help for the terminal              man.c         man page
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
+ *                                                  and views of explorations
  *   cli_program.c runs a program with a library of fathom
  *   cli_capture.c files that such a program writes
  *   cli_capsule.c options for capsules, and runs their launches
@@ -131,6 +132,13 @@ typedef enum fth_status cli_setter(void *context, const char *name, const char *
  * `example` is shown in the message about a malformed setting. */
 int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_option *option,
                        const char *example, cli_setter *set, void *context);
+
+/* Options of the commands that show points of explorations. */
+extern const struct cli_option cli_option_objective, cli_option_pareto, cli_option_rdgc;
+#define CLI_POINTS_OPTIONS &cli_option_objective, &cli_option_pareto, &cli_option_rdgc
+struct fth_points_view cli_points_view(const struct cli_arguments *arguments);
+/* Checks these options. On failure it prints an error and returns the exit code. */
+int cli_check_points_view(const struct cli_arguments *arguments);
 
 /* ---- cli_launch.c ---- */
 
