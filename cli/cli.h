@@ -139,6 +139,8 @@ extern const struct cli_option cli_option_objective, cli_option_pareto, cli_opti
 struct fth_points_view cli_points_view(const struct cli_arguments *arguments);
 /* Checks these options. On failure it prints an error and returns the exit code. */
 int cli_check_points_view(const struct cli_arguments *arguments);
+/* Prints notes about the points of an exploration that were skipped. */
+void cli_note_skipped(const char *points, size_t size);
 
 /* ---- cli_launch.c ---- */
 

@@ -91,3 +91,20 @@ int cli_check_points_view(const struct cli_arguments *arguments)
     struct fth_error error = FTH_NO_ERROR;
     return fth_points_view_check(&view, &error) == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
+
+void cli_note_skipped(const char *points, size_t size)
+{
+    enum { MAX_NAMED = 8 }; /* chosen */
+    size_t count = 0;
+    char *reasons = NULL;
+    if (fth_points_skipped(points, size, MAX_NAMED, &count, &reasons, NULL) == FTH_OK &&
+        count > 0) {
+        cli_note("%zu point%s skipped because the parameters are not possible:", count,
+                 count == 1 ? " was" : "s were");
+        for (char *line = strtok(reasons, "\n"); line; line = strtok(NULL, "\n"))
+            cli_note("%s", line);
+        if (count > MAX_NAMED)
+            cli_note("and %zu more", count - MAX_NAMED);
+    }
+    fth_free(reasons);
+}

@@ -249,27 +249,6 @@ static int find_shard(const struct cli_arguments *arguments, struct fth_shard *s
     return CLI_DONE;
 }
 
-/* Names the points that were skipped. */
-static void report_skipped(const struct fth_explore_outcome *outcome)
-{
-    enum { MAX_NAMED = 8 };
-    size_t count = 0;
-    char *reasons = NULL;
-    if (fth_points_skipped(outcome->text, outcome->size, MAX_NAMED, &count, &reasons, NULL) !=
-            FTH_OK ||
-        count == 0) {
-        fth_free(reasons);
-        return;
-    }
-    cli_note("%zu point%s skipped because the parameters are not possible:", count,
-             count == 1 ? " was" : "s were");
-    for (char *line = strtok(reasons, "\n"); line; line = strtok(NULL, "\n"))
-        cli_note("%s", line);
-    if (count > MAX_NAMED)
-        cli_note("and %zu more", count - MAX_NAMED);
-    fth_free(reasons);
-}
-
 static void report_outcome(const struct fth_exploration *exploration, const struct fth_shard *shard,
                            const char *path, const struct fth_explore_outcome *outcome)
 {
@@ -282,7 +261,7 @@ static void report_outcome(const struct fth_exploration *exploration, const stru
              outcome->computed, points, outcome->jobs, outcome->found, path ? ": " : "",
              path ? path : "");
     if (outcome->text)
-        report_skipped(outcome);
+        cli_note_skipped(outcome->text, outcome->size);
 }
 
 static int show(const struct cli_arguments *arguments, const struct fth_explore_outcome *outcome)

@@ -36,6 +36,8 @@ static int merge(const struct cli_arguments *arguments)
                                         &shown_size, &error);
     }
     if (status == FTH_OK)
+        cli_note_skipped(text, size);
+    if (status == FTH_OK)
         status = output ? fth_file_write(output, text, size, &error)
                         : fth_file_write("-", shown, shown_size, &error);
     fth_free(text);

@@ -116,8 +116,9 @@ struct text_table {
     size_t row_count;
     struct text_column columns[MAX_COLUMNS];
     size_t count, limit;
-    struct fth_buffer same; /* what is the same in all rows */
-    bool has_floor;         /* a time is a floor */
+    struct fth_buffer same;     /* what is the same in all rows */
+    struct fth_buffer left_out; /* heads of the columns for which there is no space */
+    bool has_floor;             /* a time is a floor */
     bool failed;
 };
 
@@ -299,6 +300,21 @@ static void cut_column(struct text_table *table, struct text_column *column)
     measure(table, column);
 }
 
+/* Removes figures until the table fits, and notes which. */
+static void leave_out_figures(struct text_table *table)
+{
+    static const enum fth_point_figure order[] = {FTH_POINT_L2_BYTES, FTH_POINT_L2_HIT};
+    for (size_t i = 0; i < FTH_COUNT(order) && total_width(table) > table->limit; i++) {
+        size_t at = 0;
+        while (at + 1 < table->count && table->columns[at].head != figures[order[i]].head)
+            at++;
+        table->count--;
+        memmove(&table->columns[at], &table->columns[at + 1],
+                (table->count - at) * sizeof table->columns[0]);
+        fth_buffer_format(&table->left_out, "%s%s", i ? ", " : "", figures[order[i]].head);
+    }
+}
+
 static void add_columns(struct text_table *table, bool rdgc)
 {
     static const enum fth_point_figure main_figures[] = {FTH_POINT_L1_HIT, FTH_POINT_L2_HIT,
@@ -328,11 +344,14 @@ static void add_columns(struct text_table *table, bool rdgc)
     add_kernel(table);
     for (size_t i = 0; i < FTH_COUNT(main_figures); i++)
         add_figure(table, main_figures[i], false);
-    if (total_width(table) > table->limit && values > 1)
+    if (total_width(table) > table->limit && values)
         join_values(table, first, values);
     for (size_t i = table->count; i-- > 0;)
         cut_column(table, &table->columns[i]);
-    for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : FTH_COUNT(more_figures)); i++)
+    if (!rdgc)
+        leave_out_figures(table);
+    const size_t more = table->left_out.size ? 0 : FTH_COUNT(more_figures);
+    for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : more); i++)
         add_figure(table, rdgc ? rdgc_figures[i] : more_figures[i], !rdgc);
 }
 
@@ -346,6 +365,8 @@ static void write_text(struct text_table *table, const struct fth_point_order *o
         fth_buffer_format(out, "All points: %s.\n", table->same.data);
     if (order->notes.size)
         fth_buffer_text(out, order->notes.data);
+    if (table->left_out.size)
+        fth_buffer_format(out, "Not enough columns for: %s.\n", table->left_out.data);
     if (table->has_floor)
         fth_buffer_format(out, "A time with %s is the time floor: the model ran without time.\n",
                           table->options->utf8 ? "≥" : ">=");
@@ -356,7 +377,8 @@ static void write_text(struct text_table *table, const struct fth_point_order *o
     for (size_t row = 0; row < table->row_count; row++)
         for (size_t i = 0; i < table->count; i++)
             fth_cells_put_text(&cells, table->columns[i].cells[row]);
-    table->failed = table->failed || cells.failed || table->same.failed || order->notes.failed;
+    table->failed = table->failed || cells.failed || table->same.failed || table->left_out.failed ||
+                    order->notes.failed;
     const struct fth_table shown = {columns, table->count, cells.items, table->row_count};
     if (!table->failed)
         fth_text_table(&shown, table->options, out);
@@ -388,6 +410,7 @@ static enum fth_status show_text(const struct fth_point_rows *rows,
                                                 : fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     fth_buffer_fini(&table.same);
+    fth_buffer_fini(&table.left_out);
     fth_arena_fini(&table.arena);
     free(table.shown);
     return status;
