@@ -260,15 +260,14 @@ static enum fth_status apply_pareto(const struct fth_point_rows *rows, const cha
     for (size_t i = 0; i < count; i++)
         FTH_TRY(find_criterion(rows, &criteria[i], error));
     keep_best(rows, criteria, count, order);
-    fth_buffer_format(&order->notes, "%zu of %zu points: no other point is at least as good in ",
-                      order->count, rows->point_count);
+    fth_buffer_text(&order->notes, "Pareto points of ");
     for (size_t i = 0; i < count; i++)
         fth_buffer_format(&order->notes, "%s%s",
                           i == 0           ? ""
                           : i + 1 == count ? " and "
                                            : ", ",
                           criteria[i].name);
-    fth_buffer_text(&order->notes, " and better in one.\n");
+    fth_buffer_format(&order->notes, ": %zu of %zu points.\n", order->count, rows->point_count);
     return sort_points(rows, &criteria[0], false, order, error);
 }
 

@@ -362,7 +362,7 @@ static void write_text(struct text_table *table, const struct fth_point_order *o
     struct fth_column columns[MAX_COLUMNS];
     struct fth_cells cells = {0};
     if (table->same.size)
-        fth_buffer_format(out, "All points: %s.\n", table->same.data);
+        fth_buffer_format(out, "All rows: %s.\n", table->same.data);
     if (order->notes.size)
         fth_buffer_text(out, order->notes.data);
     if (table->left_out.size)

@@ -112,13 +112,12 @@ static void the_text_names_the_best_point(void **state)
     (void)state;
     const struct fth_points_view view = FTH_POINTS_VIEW(.objective = "l1_hit");
     char *text = show("text", four_points, &view, 0);
-    assert_contains(text, "All points: trace t, kernel k.\n"
+    assert_contains(text, "All rows: trace t, kernel k.\n"
                           "Best l1_hit: point 3, 50 %, l1.size_bytes=128K.\n");
     fth_free(text);
     const struct fth_points_view pareto = FTH_POINTS_VIEW(.pareto = "l1.size_bytes,time");
     text = show("text", four_points, &pareto, 0);
-    assert_contains(text, "2 of 4 points: no other point is at least as good in l1.size_bytes and "
-                          "time and better in one.\n");
+    assert_contains(text, "Pareto points of l1.size_bytes and time: 2 of 4 points.\n");
     fth_free(text);
 }
 
@@ -182,34 +181,46 @@ static void tables_fit_the_width(void **state)
     static const char points[] = HEADER(
         "\"l1.size_bytes\",\"l1.latency_cycles\",\"gpu.timing\"") "{\"point\":0,\"trace\":"
                                                                   "\"a\"," LONG_VALUES
-                                                                  ",\"rows\":[" LONG_ROW("kernel_"
-                                                                                         "with_a_"
-                                                                                         "very_"
-                                                                                         "long_"
-                                                                                         "name_"
-                                                                                         "indeed_a") "," LONG_ROW(
-                                                                      "kernel_with_a_very_long_"
-                                                                      "name_indeed_b") "]}\n{"
-                                                                                       "\"point\":"
-                                                                                       "1,"
-                                                                                       "\"trace\":"
-                                                                                       "\"a\","
-                                                                                       "\"values\":"
-                                                                                       "{\"l1.size_"
-                                                                                       "bytes\":"
-                                                                                       "\"32K\","
-                                                                                       "\"l1."
-                                                                                       "latency_"
-                                                                                       "cycles\":"
-                                                                                       "\"31\","
-                                                                                       "\"gpu."
-                                                                                       "timing\":"
-                                                                                       "\"off\"},"
-                                                                                       "\"rows\":"
-                                                                                       "[" LONG_ROW(
-                                                                                           "kernel_"
-                                                                                           "c") "]}"
-                                                                                                "\n";
+                                                                  ",\"rows\":[" LONG_ROW(
+                                                                      "kernel_"
+                                                                      "with_a_"
+                                                                      "very_"
+                                                                      "long_"
+                                                                      "name_"
+                                                                      "indeed_a") "," LONG_ROW("ker"
+                                                                                               "nel"
+                                                                                               "_wi"
+                                                                                               "th_"
+                                                                                               "a_"
+                                                                                               "ver"
+                                                                                               "y_"
+                                                                                               "lon"
+                                                                                               "g_"
+                                                                                               "nam"
+                                                                                               "e_"
+                                                                                               "ind"
+                                                                                               "eed"
+                                                                                               "_b") "]}\n{"
+                                                                                                     "\"point\":"
+                                                                                                     "1,"
+                                                                                                     "\"trace\":"
+                                                                                                     "\"a\","
+                                                                                                     "\"values\":"
+                                                                                                     "{\"l1.size_"
+                                                                                                     "bytes\":"
+                                                                                                     "\"32K\","
+                                                                                                     "\"l1."
+                                                                                                     "latency_"
+                                                                                                     "cycles\":"
+                                                                                                     "\"31\","
+                                                                                                     "\"gpu."
+                                                                                                     "timing\":"
+                                                                                                     "\"off\"},"
+                                                                                                     "\"rows\":"
+                                                                                                     "[" LONG_ROW(
+                                                                                                         "kernel_"
+                                                                                                         "c") "]}"
+                                                                                                              "\n";
     static const unsigned widths[] = {0, 80, 100, 160, 250};
     for (size_t i = 0; i < FTH_COUNT(widths); i++) {
         char *text = show("text", points, NULL, widths[i]);
