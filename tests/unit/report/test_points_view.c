@@ -25,7 +25,6 @@ static void points_are_written_completely(void **state)
         int view;
         unsigned columns;
     } rows[] = {{"text", "results/points.txt", 0, 0},
-                {"text", "results/points-wide.txt", 0, 200},
                 {"text", "results/points-rdgc.txt", 1, 0},
                 {"csv", "results/points.csv", 0, 0}};
     char *points = read_expected("results/points", NULL);
