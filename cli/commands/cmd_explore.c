@@ -40,8 +40,8 @@ static const struct cli_option option_l1_off = {
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "save each finished point to FILE as one line of JSON, and continue from the points that are "
-    "already there; %r in the name is replaced by the number of the shard. With -o, --json and "
-    "--format have no effect"};
+    "already there; %r in the name is replaced by the number of the shard. With -o, the options "
+    "of the table, such as --format and --objective, have no effect"};
 
 /* ---- GPUs ---- */
 
