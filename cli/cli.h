@@ -6,6 +6,7 @@
  *   help.c        help for the terminal              man.c         man page
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
+ *                                                  and views of explorations
  *   cli_program.c runs a program with a library of fathom
  *   cli_capture.c files that such a program writes
  *   cli_capsule.c options for capsules, and runs their launches
@@ -138,6 +139,15 @@ typedef enum fth_status cli_setter(void *context, const char *name, const char *
 int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_option *option,
                        const char *example, cli_setter *set, void *context);
 
+/* Options of the commands that show points of explorations. */
+extern const struct cli_option cli_option_objective, cli_option_pareto, cli_option_rdgc;
+#define CLI_POINTS_OPTIONS &cli_option_objective, &cli_option_pareto, &cli_option_rdgc
+struct fth_points_view cli_points_view(const struct cli_arguments *arguments);
+/* Checks these options. On failure it prints an error and returns the exit code. */
+int cli_check_points_view(const struct cli_arguments *arguments);
+/* Prints notes about the points of an exploration that were skipped. */
+void cli_note_skipped(const char *points, size_t size);
+
 /* ---- cli_launch.c ---- */
 
 /* Options of the commands that launch kernels. */
@@ -152,10 +162,10 @@ extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_blo
 /* ---- cli_model.c ---- */
 
 extern const struct cli_option cli_option_lines, cli_option_source, cli_option_each_launch,
-    cli_option_rdgc;
+    cli_option_wide;
 /* The options of a command that shows results of the model. */
 #define CLI_VIEW_OPTIONS                                                                           \
-    &cli_option_source, &cli_option_lines, &cli_option_each_launch, &cli_option_rdgc
+    &cli_option_source, &cli_option_lines, &cli_option_each_launch, &cli_option_wide
 
 /* Returns the view that these options select. */
 enum fth_model_view cli_model_view(const struct cli_arguments *arguments);

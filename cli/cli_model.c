@@ -12,14 +12,14 @@ const struct cli_option cli_option_source = {
     "print the source with the figures of each line in the margin"};
 const struct cli_option cli_option_each_launch = {"launches", 0, NULL, CLI_WORD_NONE,
                                                   "print one row per launch"};
-const struct cli_option cli_option_rdgc = {
+const struct cli_option cli_option_wide = {
     "rdgc", 0, NULL, CLI_WORD_NONE,
     "print the wide tables with the counts of the RDGC model in sectors: merged reads, fails, "
     "steps, and the L2 without the L1"};
 
 enum fth_model_view cli_model_view(const struct cli_arguments *arguments)
 {
-    const bool rdgc = cli_value(arguments, &cli_option_rdgc) != NULL;
+    const bool rdgc = cli_value(arguments, &cli_option_wide) != NULL;
     if (cli_value(arguments, &cli_option_source))
         return FTH_MODEL_VIEW_SOURCE;
     if (cli_value(arguments, &cli_option_lines))

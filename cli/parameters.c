@@ -95,3 +95,50 @@ int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_o
     }
     return CLI_DONE;
 }
+
+/* ---- views of explorations ---- */
+
+const struct cli_option cli_option_objective = {
+    "objective", 0, "FIGURE", CLI_WORD_NONE,
+    "sort the points by a figure, best first, and name the best: time, floor (time floor), dram or "
+    "l2_bytes (bytes), l1_hit or l2_hit (hit ratio of reads); for all kernels of a point together"};
+const struct cli_option cli_option_pareto = {
+    "pareto", 0, "COST,GOAL", CLI_WORD_NONE,
+    "show only the points that no other point dominates, that is, equals or exceeds in all figures "
+    "and exceeds in one. COST and GOAL are such figures, or parameters, of which less is better"};
+const struct cli_option cli_option_rdgc = {
+    "rdgc", 0, NULL, CLI_WORD_NONE,
+    "also show the columns of the RDGC paper: merges, fails, steps, and the L2 without L1"};
+
+struct fth_points_view cli_points_view(const struct cli_arguments *arguments)
+{
+    struct fth_points_view view = FTH_POINTS_VIEW();
+    view.objective = cli_value(arguments, &cli_option_objective);
+    view.pareto = cli_value(arguments, &cli_option_pareto);
+    view.rdgc = cli_value(arguments, &cli_option_rdgc) != NULL;
+    return view;
+}
+
+int cli_check_points_view(const struct cli_arguments *arguments)
+{
+    const struct fth_points_view view = cli_points_view(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    return fth_points_view_check(&view, &error) == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+void cli_note_skipped(const char *points, size_t size)
+{
+    enum { MAX_NAMED = 8 }; /* chosen */
+    size_t count = 0;
+    char *reasons = NULL;
+    if (fth_points_skipped(points, size, MAX_NAMED, &count, &reasons, NULL) == FTH_OK &&
+        count > 0) {
+        cli_note("%zu point%s skipped because the parameters are not possible:", count,
+                 count == 1 ? " was" : "s were");
+        for (char *line = strtok(reasons, "\n"); line; line = strtok(NULL, "\n"))
+            cli_note("%s", line);
+        if (count > MAX_NAMED)
+            cli_note("and %zu more", count - MAX_NAMED);
+    }
+    fth_free(reasons);
+}

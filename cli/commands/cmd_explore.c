@@ -9,8 +9,13 @@
 static const struct cli_option option_vary = {
     "vary", 0, "NAME=V1,V2,...", CLI_WORD_NONE,
     "explore these values of a parameter; with several --vary, explore every combination. "
-    "A+B=1+2,3+4 explores A=1 with B=2, and A=3 with B=4. Separate values that contain "
-    "commas with ';'"};
+    "16K..256K is a range in which each value is twice the one before, 16K..256K:x4 four times, "
+    "and 1..9:+2 two more. A+B=1+2,3+4 explores A=1 with B=2, and A=3 with B=4. Separate values "
+    "that contain commas with ';'"};
+static const struct cli_option option_gpu = {
+    "gpu", 0, "GPU,...", CLI_WORD_GPU,
+    "take the parameters of a GPU, as for 'fathom model'; with several GPUs, separated by commas "
+    "or in several --gpu, explore every combination with each of them"};
 static const struct cli_option option_set = {"set", 's', "NAME=VALUE", CLI_WORD_NONE,
                                              "set a parameter for all points, such as "
                                              "l1.policy=fifo, or a problem size that a launch file "
@@ -35,8 +40,78 @@ static const struct cli_option option_l1_off = {
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "save each finished point to FILE as one line of JSON, and continue from the points that are "
-    "already there; %r in the name is replaced by the number of the shard. With -o, --json and "
-    "--format have no effect"};
+    "already there; %r in the name is replaced by the number of the shard. With -o, the options "
+    "of the table, such as --format and --objective, have no effect"};
+
+/* ---- GPUs ---- */
+
+/* Adds a GPU to the exploration, which is created with the first one. In the results, a description
+ * file has its name without the folder. */
+static int add_gpu(const struct cli_arguments *arguments, const char *name,
+                   struct fth_exploration **exploration)
+{
+    const char *slash = strrchr(name, '/');
+    const bool input = strcmp(name, "-") == 0;
+    struct fth_model_params *params = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    const int result = cli_read_parameters(arguments, name, &params);
+    if (result != CLI_DONE)
+        return result;
+    if (!*exploration)
+        status = fth_explore_create(params, exploration, &error);
+    if (status == FTH_OK)
+        status = fth_explore_gpu(*exploration,
+                                 input   ? "standard input"
+                                 : slash ? slash + 1
+                                         : name,
+                                 params, &error);
+    fth_model_params_destroy(params);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+/* Adds the GPUs of one --gpu: the names between commas, unless the text is the name of a file. */
+static int add_gpus(const struct cli_arguments *arguments, const char *text,
+                    struct fth_exploration **exploration)
+{
+    int result = CLI_DONE;
+    if (access(text, F_OK) == 0)
+        return add_gpu(arguments, text, exploration);
+    for (const char *at = text; at && result == CLI_DONE;) {
+        const size_t size = strcspn(at, ",");
+        char name[PATH_MAX];
+        snprintf(name, sizeof name, "%.*s", (int)size, at);
+        result = add_gpu(arguments, name, exploration);
+        at = at[size] ? at + size + 1 : NULL;
+    }
+    return result;
+}
+
+/* Returns the GPU without --gpu; NULL: the GPU of this computer or the H200. The studies of files
+ * and presets state how they differ from generic parameters, and must give the same everywhere. */
+static const char *default_gpu(const struct cli_arguments *arguments)
+{
+    return cli_value(arguments, &option_preset) || cli_value(arguments, &option_file) ? "none"
+                                                                                      : NULL;
+}
+
+/* Creates the exploration: with the GPUs of --gpu, or with the parameters without --gpu. */
+static int create(const struct cli_arguments *arguments, struct fth_exploration **exploration)
+{
+    struct fth_model_params *params = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    int result = CLI_DONE;
+    for (size_t i = 0; i < arguments->option_count && result == CLI_DONE; i++)
+        if (arguments->options[i] == &option_gpu)
+            result = add_gpus(arguments, arguments->values[i], exploration);
+    if (result != CLI_DONE || *exploration)
+        return result;
+    result = cli_read_parameters(arguments, default_gpu(arguments), &params);
+    if (result == CLI_DONE && fth_explore_create(params, exploration, &error) != FTH_OK)
+        result = cli_fail(&error);
+    fth_model_params_destroy(params);
+    return result;
+}
 
 /* ---- building the exploration ---- */
 
@@ -120,27 +195,16 @@ static int check_arguments(const struct cli_arguments *arguments)
     return CLI_DONE;
 }
 
-/* Returns the GPU without --gpu; NULL: the GPU of this computer or the H200. The studies of files
- * and presets state how they differ from generic parameters, and must give the same everywhere. */
-static const char *default_gpu(const struct cli_arguments *arguments)
-{
-    return cli_value(arguments, &option_preset) || cli_value(arguments, &option_file) ? "none"
-                                                                                      : NULL;
-}
-
 static int build(const struct cli_arguments *arguments, struct fth_exploration **exploration)
 {
     struct cli_launch_values values;
-    struct fth_model_params *params = NULL;
     uint64_t max_instructions = 0;
     struct fth_error error = FTH_NO_ERROR;
     if (!cli_parse_max_instructions(arguments, &max_instructions))
         return CLI_USAGE;
     int result = cli_read_launch_options(arguments, &option_set, &values);
     if (result == CLI_DONE)
-        result = cli_read_parameters(arguments, default_gpu(arguments), &params);
-    if (result == CLI_DONE && fth_explore_create(params, exploration, &error) != FTH_OK)
-        result = cli_fail(&error);
+        result = create(arguments, exploration);
     if (result == CLI_DONE)
         result = cli_apply_settings(arguments, &option_set, "l1.policy=fifo", set_parameter,
                                     *exploration);
@@ -149,7 +213,6 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
     if (result == CLI_DONE &&
         add_studies(arguments, &values.options, *exploration, &error) != FTH_OK)
         result = cli_fail(&error);
-    fth_model_params_destroy(params);
     return result;
 }
 
@@ -187,6 +250,8 @@ static void report_outcome(const struct fth_exploration *exploration, const stru
     cli_note("%s%zu of %zu points computed in %zu model runs, %zu already present%s%s", part,
              outcome->computed, points, outcome->jobs, outcome->found, path ? ": " : "",
              path ? path : "");
+    if (outcome->text)
+        cli_note_skipped(outcome->text, outcome->size);
 }
 
 static int show(const struct cli_arguments *arguments, const struct fth_explore_outcome *outcome)
@@ -195,8 +260,9 @@ static int show(const struct cli_arguments *arguments, const struct fth_explore_
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
-    if (fth_report_points(cli_format(arguments), outcome->text, outcome->size, &options, &text,
-                          &size, &error) != FTH_OK)
+    const struct fth_points_view view = cli_points_view(arguments);
+    if (fth_report_points_view(cli_format(arguments), outcome->text, outcome->size, &view, &options,
+                               &text, &size, &error) != FTH_OK)
         return cli_fail(&error);
     enum fth_status status = fth_file_write("-", text, size, &error);
     fth_free(text);
@@ -239,6 +305,8 @@ static int explore(const struct cli_arguments *arguments)
     char *path = NULL;
     int result = check_arguments(arguments);
     if (result == CLI_DONE)
+        result = cli_check_points_view(arguments);
+    if (result == CLI_DONE)
         result =
             cli_check_output(arguments); /* only checks the format: this command has its own -o */
     if (result == CLI_DONE)
@@ -257,7 +325,7 @@ static int explore(const struct cli_arguments *arguments)
 static const struct cli_option *const options[] = {
     &option_vary,
     &option_set,
-    &cli_option_gpu,
+    &option_gpu,
     &option_file,
     &option_preset,
     &option_l1_off,
@@ -265,6 +333,7 @@ static const struct cli_option *const options[] = {
     CLI_CAPSULE_OPTIONS,
     &cli_option_allow_files,
     &cli_option_max_instructions,
+    CLI_POINTS_OPTIONS,
     &option_shard,
     &cli_option_threads,
     &cli_option_json,
@@ -279,6 +348,11 @@ static const struct cli_option *const options[] = {
 static const struct cli_example examples[] = {
     {"fathom explore 2mm.trace --gpu h200 --vary l1.size_bytes=16K,32K,64K",
      "compare three sizes of the L1 in a table"},
+    {"fathom explore 2mm.trace --gpu h200,v100 --vary l2.size_bytes=8M..64M --objective time",
+     "compare two GPUs with four sizes of the L2, and find the fastest"},
+    {"fathom explore 2mm.trace --gpu h200 --vary l1.size_bytes=16K..256K --pareto "
+     "l1.size_bytes,time",
+     "show only the sizes of the L1 that no smaller one equals in time"},
     {"fathom explore *.trace --vary l1.policy=lru,fifo --vary l1.ways=2,4 -o a.jsonl",
      "save the results of every combination to a file"},
     {"srun fathom explore k.trace --vary l2.ways=4,8,16 -o part.%r",
@@ -295,10 +369,10 @@ const struct cli_command cli_explore = {
     "Model the given inputs for every combination of parameter values, as 'fathom\n"
     "model' does, on all cores. The inputs are any that 'fathom trace' accepts. The\n"
     "options from --entry to --seed are for PTX files and programs, those from --kernel\n"
-    "to --max-memory for capsules. A point is one input with one combination of values. Print a "
-    "table with one row per point and\n"
-    "kernel, or save the points with -o. 'fathom model --parameters' lists the\n"
-    "parameters.\n"
+    "to --max-memory for capsules. A point is one input on one GPU with one combination\n"
+    "of values. Print a table with one row per point and kernel, or save the points with\n"
+    "-o. 'fathom model --parameters' lists the parameters. A point whose parameters\n"
+    "contradict each other is skipped with a note.\n"
     "\n"
     "With -o, each point is on disk as soon as it is finished. After Ctrl-C, a crash\n"
     "or a full disk, run the same command again: it continues and computes nothing\n"

@@ -19,7 +19,9 @@ static int merge(const struct cli_arguments *arguments)
         cli_message("no file given; see 'fathom merge --help'");
         return CLI_USAGE;
     }
-    const int result = cli_parse_size(arguments, &cli_option_max_bytes, &max_bytes);
+    int result = cli_check_points_view(arguments);
+    if (result == CLI_DONE)
+        result = cli_parse_size(arguments, &cli_option_max_bytes, &max_bytes);
     if (result != CLI_DONE)
         return result;
     const struct fth_merge_options merge_options =
@@ -29,9 +31,12 @@ static int merge(const struct cli_arguments *arguments)
         fth_merge(arguments->words, arguments->word_count, &merge_options, &text, &size, &error);
     if (status == FTH_OK && !output) {
         const struct fth_report_options options = cli_report_options(arguments);
-        status = fth_report_points(cli_format(arguments), text, size, &options, &shown, &shown_size,
-                                   &error);
+        const struct fth_points_view view = cli_points_view(arguments);
+        status = fth_report_points_view(cli_format(arguments), text, size, &view, &options, &shown,
+                                        &shown_size, &error);
     }
+    if (status == FTH_OK)
+        cli_note_skipped(text, size);
     if (status == FTH_OK)
         status = output ? fth_file_write(output, text, size, &error)
                         : fth_file_write("-", shown, shown_size, &error);
@@ -41,18 +46,14 @@ static int merge(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_partial,
-    &cli_option_max_bytes,
-    &cli_option_json,
-    &cli_option_format,
-    &option_output,
-    &cli_option_help,
-    NULL,
+    &option_partial,    CLI_POINTS_OPTIONS, &cli_option_max_bytes, &cli_option_json,
+    &cli_option_format, &option_output,     &cli_option_help,      NULL,
 };
 
 static const struct cli_example examples[] = {
     {"fathom merge part.* -o all.jsonl", "join the parts of an exploration"},
     {"fathom merge all.jsonl --format csv", "print all points as CSV"},
+    {"fathom merge all.jsonl --objective dram", "show the points with the least traffic first"},
     {NULL, NULL},
 };
 

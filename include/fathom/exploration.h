@@ -24,6 +24,13 @@ struct fth_exploration;
 FTH_API FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_params *base,
                                                         struct fth_exploration **exploration,
                                                         struct fth_error *error);
+/* Adds a GPU. The points are all combinations with the GPUs; its parameters, which are copied, take
+ * the place of `base`. The results contain the name. FTH_INVALID: there is a GPU of this name
+ * already. */
+FTH_API FTH_MUST_USE enum fth_status fth_explore_gpu(struct fth_exploration *exploration,
+                                                     const char *name,
+                                                     const struct fth_model_params *params,
+                                                     struct fth_error *error);
 /* Releases an exploration. */
 FTH_API void fth_explore_destroy(struct fth_exploration *exploration);
 /* Sets the maximum number of instructions of a warp in the launches of launch files and PTX files,
@@ -45,6 +52,9 @@ FTH_API FTH_MUST_USE enum fth_status fth_explore_trace(struct fth_exploration *e
  *     l1.size_bytes=8K,16K              one parameter with two values
  *     l2.partitions+l2.banks=1+1,4+2    two parameters that vary together
  *     l1.latency=4,0.5;8,1              values that contain commas, separated by ';'
+ *     l1.size_bytes=16K..64K            16K, 32K, 64K
+ *     l1.size_bytes=16K..256K:x4        16K, 64K, 256K
+ *     l1.ways=1..8:+3                   1, 4, 7
  *
  * FTH_NOT_FOUND: there is no such parameter. FTH_INVALID: the text has none of these forms, a value
  * is not valid or occurs twice, or this is the 17th call (16 is the maximum). */
@@ -125,11 +135,13 @@ struct fth_explore_outcome {
     char *text;         /* header and points, one JSON object per line; release it with fth_free */
     size_t size;        /* of `text` */
 };
-/* Computes the points of a shard that the output file does not contain yet. Finished points are on
- * disk even if the process is killed; running the same exploration again continues it. *outcome is
- * filled in also after a failure; outcome->text can then be NULL. The caller must release
- * outcome->text in any case. FTH_INVALID: there is nothing to explore, there are more than 2^22
- * points, parameters contradict each other, or the output file belongs to another exploration or
+/* Computes the points of a shard that the output file does not contain yet. A point whose
+ * parameters contradict each other, or whose block does not fit an SM, is skipped: the text has the
+ * reason (fth_points_skipped), and `computed` does not include it. Finished points are on disk even
+ * if the process is killed; running the same exploration again continues it. *outcome is filled in
+ * also after a failure; outcome->text can then be NULL. The caller must release outcome->text in
+ * any case. FTH_INVALID: there is nothing to explore, there are more than 2^22 points, all points
+ * were skipped and there is only one shard, or the output file belongs to another exploration or
  * shard, is compressed or too large; it is not changed then. FTH_UNAVAILABLE: another process keeps
  * the output file locked, because it is writing to it. FTH_INTERRUPTED: the finished points are
  * kept. `options` may be NULL. */
@@ -158,9 +170,41 @@ struct fth_merge_options {
 FTH_API FTH_MUST_USE enum fth_status fth_merge(const char *const *paths, size_t count,
                                                const struct fth_merge_options *options, char **text,
                                                size_t *text_size, struct fth_error *error);
-/* Shows the points of an exploration as a table. `points` is the text of fth_explore_run or
- * fth_merge, of `points_size` bytes; `options` may be NULL. FTH_INVALID: the text is malformed, or
- * the format is not text, json or csv. */
+/* Counts the points that were skipped in the text of fth_explore_run or fth_merge. *reasons, if
+ * `reasons` is not NULL, gets one line for each of the first `max` of them: its number, trace and
+ * values, and why it was skipped. Release it with fth_free. FTH_INVALID: the text is malformed. */
+FTH_API FTH_MUST_USE enum fth_status fth_points_skipped(const char *points, size_t points_size,
+                                                        size_t max, size_t *count, char **reasons,
+                                                        struct fth_error *error);
+/* What fth_report_points_view shows. Initialise it with FTH_POINTS_VIEW. */
+struct fth_points_view {
+    size_t size; /* of this struct in bytes */
+    /* Sort the points by a figure, best first: "time", "floor" (time floor), "dram" (bytes),
+     * "l2_bytes", "l1_hit" or "l2_hit" (ratio of the reads). Times and bytes are sums over the
+     * kernels of a point. Points of different studies or traces are sorted separately. NULL: by
+     * number */
+    const char *objective;
+    /* Show only the points that no other point of the same study and trace dominates: is at least
+     * as good in each figure, and better in one. 2 to 8 figures, separated by commas: those above
+     * or parameters, of which less is better. NULL: show all points */
+    const char *pareto;
+    bool rdgc; /* text: also show merges, fails, steps and the L2 without L1 */
+};
+/* Initialises a struct fth_points_view; the arguments are designated initialisers. */
+#define FTH_POINTS_VIEW(...) FTH_OPTIONS(struct fth_points_view, __VA_ARGS__)
+/* Checks a view before the work of an exploration. FTH_NOT_FOUND: there is no such figure or
+ * parameter. FTH_INVALID: `pareto` has fewer than 2 or more than 8 figures. */
+FTH_API FTH_MUST_USE enum fth_status fth_points_view_check(const struct fth_points_view *view,
+                                                           struct fth_error *error);
+/* As fth_report_points, in the order of a view, which may be NULL, and only the points of the view.
+ * FTH_INVALID: also if no point has a figure of the view, or a value is not a number.
+ * FTH_NOT_FOUND: also if a parameter of `pareto` does not vary. */
+FTH_API FTH_MUST_USE enum fth_status fth_report_points_view(
+    const char *format, const char *points, size_t points_size, const struct fth_points_view *view,
+    const struct fth_report_options *options, char **text, size_t *size, struct fth_error *error);
+/* Shows the points of an exploration as a table. Skipped points are left out. `points` is the text
+ * of fth_explore_run or fth_merge, of `points_size` bytes; `options` may be NULL. FTH_INVALID: the
+ * text is malformed, or the format is not text, json or csv. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_points(const char *format, const char *points,
                                                        size_t points_size,
                                                        const struct fth_report_options *options,

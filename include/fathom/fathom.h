@@ -41,9 +41,10 @@
  *   default of every process.
  *
  * Structs, and how later versions can extend them
- *   Options are structs that the caller fills: their names end in _options, and fth_launch_shape.
- *   The first member is the size of the struct, by which the library sees which members the caller
- *   knows. Each has a macro that sets it, with designated initialisers as arguments:
+ *   Options are structs that the caller fills: their names end in _options, and fth_launch_shape
+ *   and fth_points_view. The first member is the size of the struct, by which the library sees
+ *   which members the caller knows. Each has a macro that sets it, with designated initialisers
+ *   as arguments:
  *
  *       struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = "l1,l2");
  *

@@ -3,9 +3,10 @@
  *   cache.c   creates a cache from its configuration   access.c        reads, writes, invalidation
  *   index.c   maps a line to a set                     lookup.c        finds the way of a line
  *   slot.c    allocates and frees ways, marks bytes    order.c         a list of ways per set
- *   cache_state.h   structure and inline functions     policy_names.c  replacement policies by name
- *   replacement policies, one per file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c,
- *                                       clock.c
+ *   cache_state.h   structure and inline functions
+ *   policy/policy_names.c   replacement policies by name
+ *   replacement policies, one per file in policy/: lru.c, fifo.c, lfu.c, plru.c, random.c,
+ *                                       weighted.c, clock.c, srrip.c, drrip.c
  *   write policies, one per file:       write_evict.c, write_through.c, write_back.c
  *
  * Terms: a *line* has one tag, and its *sectors* are fetched separately. A line can be placed in
@@ -55,8 +56,8 @@ struct fth_cache_config {
     uint64_t ways;            /* ways of every set, if set_ways is NULL */
     const uint64_t *set_ways; /* [sets] ways of each set, if they differ; otherwise NULL */
     const char *index;        /* index function as in a GPU description, see index.c; NULL: "mod" */
-    const char *policy;       /* "lru", "fifo", "lfu", "plru", "random", "weighted", "clock";
-                                 NULL: "lru" */
+    const char *policy;       /* "lru", "fifo", "lfu", "plru", "random", "weighted", "clock",
+                                 "srrip", "drrip"; NULL: "lru" */
     const double *way_weights; /* relative probability of each way to be the victim */
     size_t way_weight_count;   /* number of ways if the policy is "weighted"; otherwise 0 */
     uint64_t rows;             /* with "clock": rows per set, a power of two; see clock.c */

@@ -119,9 +119,16 @@ struct fth_policy {
 };
 
 extern const struct fth_policy fth_policy_lru, fth_policy_fifo, fth_policy_lfu, fth_policy_plru,
-    fth_policy_random, fth_policy_weighted, fth_policy_clock;
+    fth_policy_random, fth_policy_weighted, fth_policy_clock, fth_policy_srrip, fth_policy_drrip;
 FTH_MUST_USE enum fth_status fth_policy_find(const char *name, const struct fth_policy **policy,
                                              struct fth_error *error);
+
+/* ---- srrip.c ---- */
+
+/* Predictions of when a line is used again: of two bits. */
+enum { FTH_RRPV_LONG = 2, FTH_RRPV_DISTANT = 3 };
+/* Returns the victim among the slots of a set, whose RRPVs are increased. */
+uint32_t fth_rrip_victim(uint8_t *rrpv, uint32_t first, uint32_t end);
 
 /* The part of a line that one access touches. */
 struct fth_access_range {

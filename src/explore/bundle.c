@@ -23,7 +23,7 @@ static const uint64_t max_lines = UINT64_C(1) << 22;
 
 /* What the grouping needs to know about a job. */
 struct job_info {
-    size_t job, input;
+    size_t job, input, gpu;
     const char *kernel; /* NULL: all kernels */
     struct fth_sharing_keys keys;
     uint64_t work; /* requested lines */
@@ -50,6 +50,7 @@ static enum fth_status find_info(const struct fth_exploration *exploration, size
     fth_point_at(exploration, exploration->first_point[job], &point);
     *job_info = (struct job_info){.job = job,
                                   .input = (size_t)(point.input - exploration->inputs),
+                                  .gpu = point.gpu ? (size_t)(point.gpu - exploration->gpus) : 0,
                                   .kernel = point.kernel,
                                   .work = count_work(point.input, point.kernel)};
     const enum fth_status status = fth_point_params(exploration, &point, &params, error);
@@ -70,6 +71,8 @@ static int compare_u64(uint64_t a, uint64_t b)
 static int compare_streams(const struct job_info *a, const struct job_info *b)
 {
     int result = compare_u64(a->input, b->input);
+    if (!result)
+        result = compare_u64(a->gpu, b->gpu);
     if (!result)
         result = strcmp(a->kernel ? a->kernel : "", b->kernel ? b->kernel : "");
     return result ? result : compare_u64(a->keys.stream, b->keys.stream);

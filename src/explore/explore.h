@@ -2,6 +2,7 @@
  * cores of one machine or of many (docs/explore.md).
  *
  *   study_plan.c   studies, and the numbering of their points
+ *   value_range.c  ranges of values such as 16K..256K
  *   spec.c         studies from a file or a preset
  *   input.c        the traces, and their checksums
  *   shard.c        the share of one process
@@ -12,11 +13,12 @@
  *   merge.c        joins the files of all shards
  *
  * A *study* is a grid: a list of traces and, for each parameter that varies, a list of values. A
- * *point* is one combination of these: a trace, possibly limited to one kernel, and one value for
- * each varied parameter. Points with the same trace and the same values of all parameters are one
- * *job*, which is computed once; for example, the baseline belongs to several studies. Jobs are
- * distributed to the *shards* (processes) round robin. Jobs that can share one pass over a trace
- * are a *bundle*, which one thread runs in one pass. A job with time is a bundle of its own. */
+ * *point* is one combination of these: a trace, possibly limited to one kernel, a GPU, and one
+ * value for each varied parameter. Points with the same trace and the same values of all parameters
+ * are one *job*, which is computed once; for example, the baseline belongs to several studies. Jobs
+ * are distributed to the *shards* (processes) round robin. Jobs that can share one pass over a
+ * trace are a *bundle*, which one thread runs in one pass. A job with time is a bundle of its own.
+ */
 #ifndef FTH_EXPLORE_H
 #define FTH_EXPLORE_H
 
@@ -38,6 +40,12 @@ struct fth_explore_setting {
 struct fth_axis {
     const char **names, **values;
     size_t name_count, value_count;
+};
+
+/* A GPU of the exploration: its name and its parameters, before any setting. */
+struct fth_explored_gpu {
+    const char *name;
+    struct fth_model_params *params;
 };
 
 /* A trace of the exploration. */
@@ -66,6 +74,8 @@ struct fth_study {
 struct fth_exploration {
     struct fth_arena arena;
     struct fth_model_params *base; /* parameters before any setting */
+    struct fth_explored_gpu *gpus; /* if there are some, each replaces `base` */
+    size_t gpu_count, gpu_capacity;
     struct fth_input *inputs;
     size_t input_count, input_capacity;
     struct fth_study *studies;
@@ -89,7 +99,8 @@ struct fth_point {
     const struct fth_study *study;
     const struct fth_input *input;
     const char *kernel;
-    size_t values[16]; /* index of the value of each axis */
+    const struct fth_explored_gpu *gpu; /* NULL: the exploration has only `base` */
+    size_t values[16];                  /* index of the value of each axis */
 };
 
 /* Maximum number of axes of a study and of points of an exploration, which is also that of shards.
@@ -98,8 +109,8 @@ enum { FTH_MAX_AXES = 16, FTH_MAX_POINTS = 1 << 22 };
 
 /* Adds an empty study. Returns NULL without memory. The pointer is valid until the next call. */
 struct fth_study *fth_study_add(struct fth_exploration *exploration, const char *name);
-/* Adds an axis: `names` and each of `values` have their parts separated by '+'. FTH_INVALID or
- * FTH_NOT_FOUND if a name or a value is wrong. */
+/* Adds an axis: `names` and each of `values` have their parts separated by '+'; a value can be a
+ * range. FTH_INVALID or FTH_NOT_FOUND if a name or a value is wrong. */
 FTH_MUST_USE enum fth_status fth_study_vary(struct fth_exploration *exploration,
                                             struct fth_study *study, const char *names,
                                             const char *const *values, size_t count,
@@ -129,6 +140,14 @@ FTH_MUST_USE enum fth_status fth_point_params(const struct fth_exploration *expl
  * `part`. */
 void fth_value_part(const char *text, size_t part, char *out, size_t size);
 
+/* ---- value_range.c ---- */
+
+/* Copies values and expands the ranges among them. The texts live in the arena; the caller frees
+ * *expanded, also after a failure. FTH_INVALID: a range is malformed. */
+FTH_MUST_USE enum fth_status fth_values_expand(struct fth_arena *arena, const char *const *values,
+                                               size_t count, const char ***expanded,
+                                               size_t *expanded_count, struct fth_error *error);
+
 /* ---- input.c ---- */
 
 /* Returns in *number the index of the input that fth_trace_obtain makes of the path and the
@@ -152,6 +171,11 @@ bool fth_line_verify(const char *line, size_t size);
 /* Appends the line of a point, with checksum. */
 void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
                     const struct fth_model_result *result, const struct fth_model_params *params);
+/* Appends the line of a point that cannot be computed, with the reason and the checksum.
+ * fth_line_is_skipped returns whether a line is one. */
+void fth_line_write_skipped(struct fth_buffer *out, const struct fth_point *point,
+                            const char *reason);
+bool fth_line_is_skipped(const char *line, size_t size);
 /* Appends the first line of a file, with checksum. `header` is what fth_line_describe wrote. */
 void fth_line_header(struct fth_buffer *out, const char *header, uint64_t identity, size_t shard,
                      size_t shards);
@@ -210,6 +234,8 @@ FTH_MUST_USE enum fth_status fth_output_open(const struct fth_exploration *explo
                                              struct fth_output **output, struct fth_error *error);
 bool fth_output_has(const struct fth_output *output, size_t point);
 size_t fth_output_count(const struct fth_output *output);
+/* Returns the line of a point; NULL: it is not finished. */
+const char *fth_output_line(const struct fth_output *output, size_t point, size_t *size);
 /* Adds the line of a point (malloced, without its line break), and takes ownership of it. The line
  * is on disk when the function returns. */
 FTH_MUST_USE enum fth_status fth_output_add(struct fth_output *output, size_t point, char *line,

@@ -1,10 +1,12 @@
 /* Computes the points of a shard on all cores. Each thread repeatedly takes the next bundle of
  * jobs, runs the models, and writes the lines of their points. The result of a job depends only on
  * its parameters, so the output does not depend on the number of threads or shards. */
+#include "base/json.h"
 #include "explore/explore.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,10 +22,12 @@ struct pool {
     size_t count; /* of the jobs */
     const struct fth_bundle *bundles;
     size_t bundle_count;
-    atomic_size_t next;            /* bundle */
-    atomic_bool stop;              /* set after a failure */
-    pthread_mutex_t lock;          /* protects output, counts, status, error and the caller's log */
-    size_t done, shared, one_pass; /* finished jobs; see struct fth_explore_outcome */
+    atomic_size_t next;           /* bundle */
+    atomic_bool stop;             /* set after a failure */
+    pthread_mutex_t lock;         /* protects output, counts, status, error and the caller's log */
+    size_t done;                  /* finished jobs, also those that were skipped */
+    size_t ran, shared, one_pass; /* see struct fth_explore_outcome */
+    size_t skipped;               /* points */
     enum fth_status status;
     struct fth_error *error;
 };
@@ -61,10 +65,12 @@ static bool stopped(void *user)
     return pool->stop || fth_log_interrupted(pool->log);
 }
 
-/* Writes those points of a job that the output does not have yet. */
+/* Writes those points of a job that the output does not have yet: with the result or, if it is
+ * NULL, with the reason why they are skipped. */
 static enum fth_status add_points(struct pool *pool, size_t job,
                                   const struct fth_model_result *result,
-                                  const struct fth_model_params *params, struct fth_error *error)
+                                  const struct fth_model_params *params, const char *reason,
+                                  struct fth_error *error)
 {
     const struct fth_exploration *exploration = pool->exploration;
     enum fth_status status = FTH_OK;
@@ -77,41 +83,127 @@ static enum fth_status add_points(struct pool *pool, size_t job,
         if (exploration->job_of[i] != job || fth_output_has(pool->output, i))
             continue;
         fth_point_at(exploration, i, &point);
-        fth_line_write(&line, &point, result, params);
+        if (result)
+            fth_line_write(&line, &point, result, params);
+        else
+            fth_line_write_skipped(&line, &point, reason);
         status = fth_buffer_take(&line, &text, &size, error);
         fth_buffer_fini(&line);
         if (status == FTH_OK)
             status = fth_output_add(pool->output, i, text, size, error);
+        pool->skipped += status == FTH_OK && !result;
     }
     return status;
 }
 
-/* Runs the models of some jobs in one pass. Fills `params` and `members`, also after a failure; the
- * caller destroys their contents. */
-static enum fth_status run_models(struct pool *pool, const size_t *jobs,
-                                  struct fth_model_params **params,
-                                  struct fth_model_member *members, size_t count,
-                                  struct fth_error *error)
+/* Jobs that a thread runs in one pass. */
+struct batch {
+    size_t *jobs;
+    struct fth_model_params **params;
+    struct fth_model_member *members;
+    size_t count;
+};
+
+static void batch_fini(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        fth_model_result_destroy(batch->members[i].result);
+        fth_model_params_destroy(batch->params[i]);
+    }
+    free(batch->jobs);
+    free(batch->params);
+    free(batch->members);
+}
+
+/* Copies the jobs of a bundle and finds their parameters. The caller calls batch_fini, also after a
+ * failure. */
+static enum fth_status batch_init(struct batch *batch, const struct pool *pool,
+                                  const struct fth_bundle *bundle, struct fth_error *error)
+{
+    const struct fth_exploration *exploration = pool->exploration;
+    *batch = (struct batch){.jobs = calloc(bundle->count, sizeof *batch->jobs),
+                            .params = calloc(bundle->count, sizeof *batch->params),
+                            .members = calloc(bundle->count, sizeof *batch->members)};
+    if (!batch->jobs || !batch->params || !batch->members)
+        return fth_no_memory(error, operation, NULL);
+    for (; batch->count < bundle->count; batch->count++) {
+        const size_t i = batch->count;
+        struct fth_point point;
+        batch->jobs[i] = pool->jobs[bundle->first + i];
+        fth_point_at(exploration, exploration->first_point[batch->jobs[i]], &point);
+        const enum fth_status status =
+            fth_point_params(exploration, &point, &batch->params[i], error);
+        if (status != FTH_OK) {
+            fth_error_context(error, "point %zu, %s", point.number, point.input->name);
+            return status;
+        }
+        batch->members[i] =
+            (struct fth_model_member){.params = batch->params[i], .bypassed = point.study->l1_off};
+    }
+    return FTH_OK;
+}
+
+/* Removes a job, which keeps no result. */
+static void batch_remove(struct batch *batch, size_t index)
+{
+    fth_model_params_destroy(batch->params[index]);
+    batch->count--;
+    for (size_t i = index; i < batch->count; i++) {
+        batch->jobs[i] = batch->jobs[i + 1];
+        batch->params[i] = batch->params[i + 1];
+        batch->members[i] = batch->members[i + 1];
+    }
+}
+
+/* Returns whether a model failed because its parameters contradict each other or do not fit the
+ * launch: the error then names a parameter or a kernel. Errors in the trace have no such name. */
+static bool is_impossible(enum fth_status status, const struct fth_error *error)
+{
+    return status == FTH_INVALID && error->argument[0];
+}
+
+/* Writes the points of a job as skipped, and removes the job. */
+static enum fth_status skip(struct pool *pool, struct batch *batch, size_t index,
+                            struct fth_error *error)
+{
+    char reason[sizeof error->argument + sizeof error->cause + 3];
+    snprintf(reason, sizeof reason, "%s: %s", error->argument, error->cause);
+    *error = FTH_NO_ERROR;
+    pthread_mutex_lock(&pool->lock);
+    const enum fth_status status = add_points(pool, batch->jobs[index], NULL, NULL, reason, error);
+    pool->done++;
+    pthread_mutex_unlock(&pool->lock);
+    batch_remove(batch, index);
+    return status;
+}
+
+/* Runs the models of a batch in one pass. Jobs that cannot be computed are skipped; the others are
+ * then run without them. */
+static enum fth_status run_models(struct pool *pool, struct batch *batch, struct fth_error *error)
 {
     const struct fth_exploration *exploration = pool->exploration;
     const struct fth_log quiet = {.interrupted = stopped, .user = pool};
-    struct fth_point point = {0};
-    size_t culprit = 0;
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        fth_point_at(exploration, exploration->first_point[jobs[i]], &point);
-        status = fth_point_params(exploration, &point, &params[i], error);
-        members[i] =
-            (struct fth_model_member){.params = params[i], .bypassed = point.study->l1_off};
-        culprit = i;
-    }
-    if (status == FTH_OK)
+    while (batch->count) {
+        struct fth_point point;
+        size_t culprit = 0;
+        fth_point_at(exploration, exploration->first_point[batch->jobs[0]], &point);
         status = fth_model_run_many(
-            point.input->trace, members, count,
+            point.input->trace, batch->members, batch->count,
             &(struct fth_model_options){.kernel = point.kernel, .log = &quiet}, &culprit, error);
-    if (status != FTH_OK && status != FTH_INTERRUPTED) {
-        fth_point_at(exploration, exploration->first_point[jobs[culprit]], &point);
-        fth_error_context(error, "point %zu, %s", point.number, point.input->name);
+        if (status == FTH_OK || status == FTH_INTERRUPTED)
+            return status;
+        if (!is_impossible(status, error)) {
+            fth_point_at(exploration, exploration->first_point[batch->jobs[culprit]], &point);
+            fth_error_context(error, "point %zu, %s", point.number, point.input->name);
+            return status;
+        }
+        for (size_t i = 0; i < batch->count; i++) {
+            fth_model_result_destroy(batch->members[i].result);
+            batch->members[i].result = NULL;
+        }
+        FTH_TRY(skip(pool, batch, culprit, error));
+        status = FTH_OK;
     }
     return status;
 }
@@ -119,32 +211,24 @@ static enum fth_status run_models(struct pool *pool, const size_t *jobs,
 static enum fth_status run_bundle(struct pool *pool, const struct fth_bundle *bundle,
                                   struct fth_error *error)
 {
-    const size_t *jobs = pool->jobs + bundle->first;
-    struct fth_model_params **params = calloc(bundle->count, sizeof *params);
-    struct fth_model_member *members = calloc(bundle->count, sizeof *members);
-    if (!params || !members) {
-        free(params);
-        free(members);
-        return fth_no_memory(error, operation, NULL);
-    }
-    enum fth_status status = run_models(pool, jobs, params, members, bundle->count, error);
+    struct batch batch;
+    enum fth_status status = batch_init(&batch, pool, bundle, error);
+    if (status == FTH_OK)
+        status = run_models(pool, &batch, error);
     if (status == FTH_OK) {
         pthread_mutex_lock(&pool->lock);
-        for (size_t i = 0; i < bundle->count && status == FTH_OK; i++) {
-            status = add_points(pool, jobs[i], members[i].result, params[i], error);
+        for (size_t i = 0; i < batch.count && status == FTH_OK; i++) {
+            status = add_points(pool, batch.jobs[i], batch.members[i].result, batch.params[i], NULL,
+                                error);
             pool->done += status == FTH_OK;
-            pool->shared += members[i].l1 == FTH_L1_SHARED;
-            pool->one_pass += members[i].l1 == FTH_L1_STACK;
+            pool->ran += status == FTH_OK;
+            pool->shared += batch.members[i].l1 == FTH_L1_SHARED;
+            pool->one_pass += batch.members[i].l1 == FTH_L1_STACK;
         }
         fth_log_progress(pool->log, operation, (double)pool->done / (double)pool->count);
         pthread_mutex_unlock(&pool->lock);
     }
-    for (size_t i = 0; i < bundle->count; i++) {
-        fth_model_result_destroy(members[i].result);
-        fth_model_params_destroy(params[i]);
-    }
-    free(params);
-    free(members);
+    batch_fini(&batch);
     return status;
 }
 
@@ -214,6 +298,29 @@ static enum fth_status take_text(const struct fth_output *output,
     return status == FTH_OK ? taken : status;
 }
 
+/* Fails if all points were skipped, with the reason of the first. */
+static enum fth_status check_any(const struct fth_exploration *exploration,
+                                 const struct fth_output *output, struct fth_error *error)
+{
+    struct fth_json_document first = {0};
+    const char *line;
+    size_t size;
+    for (size_t i = 0; i < exploration->points; i++) {
+        line = fth_output_line(output, i, &size);
+        if (!line || !fth_line_is_skipped(line, size))
+            return FTH_OK;
+    }
+    line = fth_output_line(output, 0, &size);
+    FTH_TRY(fth_json_parse("points", line, size, &first, error));
+    const char *reason = fth_json_string(fth_json_get(first.root, "skipped"));
+    const char *input = fth_json_string(fth_json_get(first.root, "trace"));
+    const enum fth_status status =
+        fth_fail(error, FTH_INVALID, operation, input ? input : "",
+                 "no point is possible; point 0: %s", reason ? reason : "");
+    fth_json_fini(&first);
+    return status;
+}
+
 enum fth_status fth_explore_run(struct fth_exploration *exploration,
                                 const struct fth_explore_options *options,
                                 struct fth_explore_outcome *outcome, struct fth_error *error)
@@ -253,12 +360,14 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     pool.jobs = jobs;
     pool.bundles = bundles;
     status = run_pool(&pool, threads);
-    outcome->jobs = pool.done;
+    outcome->jobs = pool.ran;
     outcome->l1_shared = pool.shared;
     outcome->l1_one_pass = pool.one_pass;
-    outcome->computed = fth_output_count(output) - outcome->found;
+    outcome->computed = fth_output_count(output) - outcome->found - pool.skipped;
     if (status == FTH_OK)
         status = fth_output_finish(output, error);
+    if (status == FTH_OK && shards == 1)
+        status = check_any(exploration, output, error);
 out:
     status = take_text(output, outcome, status, error);
     free(jobs);

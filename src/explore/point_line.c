@@ -71,14 +71,29 @@ static void put_inputs(struct fth_json_writer *json, const struct fth_exploratio
     fth_json_end(json, ']');
 }
 
-static void put_base(struct fth_json_writer *json, const struct fth_exploration *exploration)
+static void put_parameters(struct fth_json_writer *json, const struct fth_model_params *params)
 {
     struct fth_model_parameter parameter;
-    fth_json_key(json, "base");
     fth_json_begin(json, '{', true);
     for (size_t i = 0; fth_model_parameter(i, &parameter); i++)
-        put_setting(json, parameter.name, fth_model_value(exploration->base, i, NULL));
+        put_setting(json, parameter.name, fth_model_value(params, i, NULL));
     fth_json_end(json, '}');
+}
+
+static void put_gpus(struct fth_json_writer *json, const struct fth_exploration *exploration)
+{
+    if (!exploration->gpu_count)
+        return;
+    fth_json_key(json, "gpus");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < exploration->gpu_count; i++) {
+        fth_json_begin(json, '{', true);
+        put_setting(json, "name", exploration->gpus[i].name);
+        fth_json_key(json, "parameters");
+        put_parameters(json, exploration->gpus[i].params);
+        fth_json_end(json, '}');
+    }
+    fth_json_end(json, ']');
 }
 
 static void put_settings(struct fth_json_writer *json, const struct fth_explore_setting *settings,
@@ -143,7 +158,9 @@ void fth_line_describe(struct fth_buffer *out, const struct fth_exploration *exp
     put_setting(&json, "schema", "fathom-explore/1");
     put_setting(&json, "fathom", fth_version());
     put_inputs(&json, exploration);
-    put_base(&json, exploration);
+    fth_json_key(&json, "base");
+    put_parameters(&json, exploration->base);
+    put_gpus(&json, exploration);
     put_settings(&json, exploration->settings, exploration->setting_count);
     fth_json_key(&json, "studies");
     fth_json_begin(&json, '[', true);
@@ -221,6 +238,21 @@ static void put_known(struct fth_json_writer *json, const char *key, double numb
     fth_json_number(json, number);
 }
 
+/* What the L2 receives and what memory transfers, in bytes, and the time floor. */
+static void put_traffic(struct fth_json_writer *json, const struct fth_model_row *row,
+                        const struct fth_model_params *params)
+{
+    const double sector = params->values[fth_model_key(FTH_MODEL_L2, FTH_KEY_SECTOR)].number;
+    const double line = params->values[fth_model_key(FTH_MODEL_L2, FTH_KEY_LINE)].number;
+    const uint64_t bytes = (uint64_t)(sector > 0 ? sector : line);
+    uint64_t sectors = 0;
+    for (int kind = 0; kind < 3; kind++)
+        sectors += row->l2.sectors[kind];
+    put_count(json, "l2_bytes", sectors * bytes);
+    put_count(json, "dram_bytes", (row->dram_reads + row->dram_writes) * bytes);
+    put_known(json, "time_floor_us", round(1e9 * fth_model_floor_s(row, params, NULL)) / 1e3);
+}
+
 /* `timed`: the row has a time instead of steps and fails. */
 static void put_row(struct fth_json_writer *json, const struct fth_study *study, bool timed,
                     const struct fth_model_row *row, const struct fth_model_params *params)
@@ -253,9 +285,63 @@ static void put_row(struct fth_json_writer *json, const struct fth_study *study,
     put_count(json, "far_hits", row->far_hits);
     put_count(json, "dram_reads", row->dram_reads);
     put_count(json, "dram_writes", row->dram_writes);
+    put_traffic(json, row, params);
     put_known(json, "access_cycles", fth_model_access_cycles(row, params));
     put_known(json, "time_us", round(1e9 * row->seconds) / 1e3);
     fth_json_end(json, '}');
+}
+
+/* Begins the line of a point: what the point is. */
+static void put_point(struct fth_json_writer *json, const struct fth_point *point)
+{
+    fth_json_begin(json, '{', true);
+    put_count(json, "point", point->number); /* first, where fth_line_point expects it */
+    put_setting(json, "study", point->study->name);
+    if (point->gpu)
+        put_setting(json, "gpu", point->gpu->name);
+    put_setting(json, "trace", point->input->name);
+    fth_json_key(json, "values");
+    fth_json_begin(json, '{', true);
+    for (size_t a = 0; a < point->study->axis_count; a++) {
+        const struct fth_axis *axis = &point->study->axes[a];
+        for (size_t i = 0; i < axis->name_count; i++) {
+            char text[128];
+            fth_value_part(axis->values[point->values[a]], i, text, sizeof text);
+            put_setting(json, axis->names[i], text);
+        }
+    }
+    fth_json_end(json, '}');
+}
+
+/* The writer separates key and value like this. A text in a line has no quotation marks, because
+ * JSON escapes them. */
+static const char skipped_key[] = "\"skipped\": \"";
+
+void fth_line_write_skipped(struct fth_buffer *out, const struct fth_point *point,
+                            const char *reason)
+{
+    const size_t from = out->size;
+    struct fth_json_writer json = {.out = out};
+    put_point(&json, point);
+    put_setting(&json, "skipped", reason);
+    fth_json_key(&json, "rows");
+    fth_json_begin(&json, '[', true);
+    fth_json_end(&json, ']');
+    fth_line_add_checksum(out, from);
+}
+
+bool fth_line_is_skipped(const char *line, size_t size)
+{
+    const size_t key = sizeof skipped_key - 1;
+    for (size_t i = 0; i + key <= size; i++) {
+        const char *quote = memchr(line + i, '"', size - i);
+        if (!quote || (size_t)(line + size - quote) < key)
+            return false;
+        i = (size_t)(quote - line);
+        if (memcmp(quote, skipped_key, key) == 0)
+            return true;
+    }
+    return false;
 }
 
 void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
@@ -264,21 +350,7 @@ void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
     const size_t from = out->size;
     const struct fth_model_row *row;
     struct fth_json_writer json = {.out = out};
-    fth_json_begin(&json, '{', true);
-    put_count(&json, "point", point->number); /* first, where fth_line_point expects it */
-    put_setting(&json, "study", point->study->name);
-    put_setting(&json, "trace", point->input->name);
-    fth_json_key(&json, "values");
-    fth_json_begin(&json, '{', true);
-    for (size_t a = 0; a < point->study->axis_count; a++) {
-        const struct fth_axis *axis = &point->study->axes[a];
-        for (size_t i = 0; i < axis->name_count; i++) {
-            char text[128];
-            fth_value_part(axis->values[point->values[a]], i, text, sizeof text);
-            put_setting(&json, axis->names[i], text);
-        }
-    }
-    fth_json_end(&json, '}');
+    put_point(&json, point);
     fth_json_key(&json, "timed");
     fth_json_bool(&json, result->timed);
     fth_json_key(&json, "rows");

@@ -329,6 +329,12 @@ size_t fth_output_count(const struct fth_output *output)
     return output->count;
 }
 
+const char *fth_output_line(const struct fth_output *output, size_t point, size_t *size)
+{
+    *size = output->sizes[point];
+    return output->lines[point];
+}
+
 enum fth_status fth_output_add(struct fth_output *output, size_t point, char *line, size_t size,
                                struct fth_error *error)
 {

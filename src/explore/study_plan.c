@@ -1,7 +1,7 @@
 /* The plan of an exploration: studies, each a grid of its inputs (traces) and axes (parameters that
- * vary). Points are numbered study by study, within a study input by input, and within an input
- * with the last axis varying fastest. A point therefore has the same number in every process that
- * runs the same exploration. */
+ * vary). Points are numbered study by study, within a study input by input, within an input GPU by
+ * GPU, and within a GPU with the last axis varying fastest. A point therefore has the same number
+ * in every process that runs the same exploration. */
 #include "explore/explore.h"
 
 #include <stdio.h>
@@ -31,6 +31,9 @@ void fth_explore_destroy(struct fth_exploration *exploration)
         return;
     for (size_t i = 0; i < exploration->input_count; i++)
         fth_input_close(&exploration->inputs[i]);
+    for (size_t i = 0; i < exploration->gpu_count; i++)
+        fth_model_params_destroy(exploration->gpus[i].params);
+    free(exploration->gpus);
     fth_model_params_destroy(exploration->base);
     fth_arena_fini(&exploration->arena);
     free(exploration->inputs);
@@ -40,6 +43,24 @@ void fth_explore_destroy(struct fth_exploration *exploration)
     free(exploration->first_point);
     free(exploration->header);
     free(exploration);
+}
+
+enum fth_status fth_explore_gpu(struct fth_exploration *exploration, const char *name,
+                                const struct fth_model_params *params, struct fth_error *error)
+{
+    for (size_t i = 0; i < exploration->gpu_count; i++)
+        if (strcmp(exploration->gpus[i].name, name) == 0)
+            return fth_fail(error, FTH_INVALID, operation, name, "the GPU is listed twice");
+    if (!fth_grow((void **)&exploration->gpus, exploration->gpu_count, &exploration->gpu_capacity,
+                  sizeof *exploration->gpus))
+        return fth_no_memory(error, operation, NULL);
+    struct fth_explored_gpu *gpu = &exploration->gpus[exploration->gpu_count];
+    gpu->name = fth_arena_text(&exploration->arena, name);
+    if (!gpu->name)
+        return fth_no_memory(error, operation, NULL);
+    FTH_TRY(fth_model_params_copy(params, &gpu->params, error));
+    exploration->gpu_count++;
+    return FTH_OK;
 }
 
 struct fth_study *fth_study_add(struct fth_exploration *exploration, const char *name)
@@ -218,37 +239,53 @@ static enum fth_status check_values(const struct fth_exploration *exploration,
     return status;
 }
 
+/* Copies the names and values of an axis. */
+static enum fth_status fill_axis(struct fth_exploration *exploration, const char *names,
+                                 const char *const *values, struct fth_axis *axis,
+                                 struct fth_error *error)
+{
+    axis->names = fth_arena_array(&exploration->arena, axis->name_count, sizeof *axis->names);
+    axis->values =
+        fth_arena_array(&exploration->arena, axis->value_count + 1, sizeof *axis->values);
+    if (!axis->names || !axis->values)
+        return fth_no_memory(error, operation, NULL);
+    for (size_t i = 0; i < axis->name_count; i++) {
+        char name[128];
+        fth_value_part(names, i, name, sizeof name);
+        axis->names[i] = fth_arena_text(&exploration->arena, name);
+        if (!axis->names[i])
+            return fth_no_memory(error, operation, NULL);
+    }
+    for (size_t i = 0; i < axis->value_count; i++)
+        axis->values[i] = values[i];
+    return FTH_OK;
+}
+
 enum fth_status fth_study_vary(struct fth_exploration *exploration, struct fth_study *study,
                                const char *names, const char *const *values, size_t count,
                                struct fth_error *error)
 {
-    struct fth_axis axis = {.name_count = count_parts(names), .value_count = count};
-    axis.names = fth_arena_array(&exploration->arena, axis.name_count, sizeof *axis.names);
-    axis.values = fth_arena_array(&exploration->arena, count + 1, sizeof *axis.values);
-    struct fth_axis *axes =
-        copy_longer(exploration, study->axes, study->axis_count, sizeof *study->axes);
-    if (!axis.names || !axis.values || !axes)
-        return fth_no_memory(error, operation, NULL);
+    struct fth_axis axis = {.name_count = count_parts(names)};
+    const char **expanded = NULL;
     if (study->axis_count == FTH_MAX_AXES)
         return fth_fail(error, FTH_INVALID, operation, names,
                         "more than %d axes; vary fewer parameters, or some together (A+B)",
                         FTH_MAX_AXES);
-    for (size_t i = 0; i < axis.name_count; i++) {
-        char name[128];
-        fth_value_part(names, i, name, sizeof name);
-        axis.names[i] = fth_arena_text(&exploration->arena, name);
-        if (!axis.names[i])
-            return fth_no_memory(error, operation, NULL);
-    }
-    for (size_t i = 0; i < count; i++) {
-        axis.values[i] = fth_arena_text(&exploration->arena, values[i]);
-        if (!axis.values[i])
-            return fth_no_memory(error, operation, NULL);
-    }
-    axes[study->axis_count++] = axis;
-    study->axes = axes;
     if (count == 0)
         return fth_fail(error, FTH_INVALID, operation, names, "it has no values");
+    enum fth_status status =
+        fth_values_expand(&exploration->arena, values, count, &expanded, &axis.value_count, error);
+    if (status == FTH_OK)
+        status = fill_axis(exploration, names, expanded, &axis, error);
+    free(expanded);
+    if (status != FTH_OK)
+        return status;
+    struct fth_axis *axes =
+        copy_longer(exploration, study->axes, study->axis_count, sizeof *study->axes);
+    if (!axes)
+        return fth_no_memory(error, operation, NULL);
+    axes[study->axis_count++] = axis;
+    study->axes = axes;
     return check_values(exploration, &axis, error);
 }
 
@@ -336,6 +373,10 @@ void fth_point_at(const struct fth_exploration *exploration, size_t number, stru
         point->values[i] = rest % study->axes[i].value_count;
         rest /= study->axes[i].value_count;
     }
+    if (exploration->gpu_count) {
+        point->gpu = &exploration->gpus[rest % exploration->gpu_count];
+        rest /= exploration->gpu_count;
+    }
     point->input = &exploration->inputs[study->inputs[rest]];
     point->kernel = study->kernels[rest];
 }
@@ -345,7 +386,8 @@ enum fth_status fth_point_params(const struct fth_exploration *exploration,
                                  struct fth_error *error)
 {
     const struct fth_study *study = point->study;
-    enum fth_status status = fth_model_params_copy(exploration->base, params, error);
+    enum fth_status status =
+        fth_model_params_copy(point->gpu ? point->gpu->params : exploration->base, params, error);
     for (size_t i = 0; i < study->setting_count && status == FTH_OK; i++)
         status = fth_model_set(*params, study->settings[i].name, study->settings[i].value, error);
     for (size_t i = 0; i < exploration->setting_count && status == FTH_OK; i++)
@@ -368,8 +410,9 @@ static enum fth_status point_key(const struct fth_exploration *exploration, size
     struct fth_model_params *params = NULL;
     fth_point_at(exploration, number, &point);
     FTH_TRY(fth_point_params(exploration, &point, &params, error));
-    const uint64_t first_point[2] = {(uint64_t)(point.input - exploration->inputs),
-                                     (uint64_t)point.study->l1_off};
+    const uint64_t first_point[3] = {(uint64_t)(point.input - exploration->inputs),
+                                     (uint64_t)point.study->l1_off,
+                                     point.gpu ? (uint64_t)(point.gpu - exploration->gpus) : 0};
     *key = fth_line_checksum(first_point, sizeof first_point, FTH_LINE_START);
     if (point.kernel)
         *key = fth_line_checksum(point.kernel, strlen(point.kernel) + 1, *key);
@@ -443,6 +486,8 @@ enum fth_status fth_plan_complete(struct fth_exploration *exploration, struct ft
         struct fth_study *study = &exploration->studies[i];
         study->first = exploration->points;
         study->points = study->input_count;
+        if (exploration->gpu_count && study->points <= FTH_MAX_POINTS)
+            study->points *= exploration->gpu_count;
         for (size_t a = 0; a < study->axis_count && study->points <= FTH_MAX_POINTS; a++)
             study->points *= study->axes[a].value_count;
         if (study->points > FTH_MAX_POINTS - exploration->points)

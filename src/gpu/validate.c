@@ -232,7 +232,7 @@ static enum fth_status check_structure(const struct check *check)
 }
 
 /* Limits and defaults of the policy clock, the same as in the simulated caches (cache/cache.h and
- * cache/clock.c). */
+ * cache/policy/clock.c). */
 enum { MAX_ROWS = 65536, MAX_ROW_WAYS = 32, DEFAULT_ROW_WAYS = 4, MAX_HASH_MASKS = 16 };
 /* All masks below are represented exactly by a number of a description. */
 #define MAX_HASH_MASK ldexp(1, 53)

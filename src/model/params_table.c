@@ -11,7 +11,7 @@
 /* The largest number up to which a double holds every integer: 2^53. */
 #define MAX_INTEGER 9007199254740992.0
 
-#define WORDS_POLICY "lru, fifo, lfu, plru, random, clock"
+#define WORDS_POLICY "lru, fifo, lfu, plru, random, clock, srrip, drrip"
 #define WORDS_BYPASS "off, won, rwon"
 #define WORDS_MERGED "hit, miss"
 

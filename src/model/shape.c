@@ -21,7 +21,8 @@ enum { SPARE_CARVEOUT = 132 << 10 };
 #define MAX_ALL_L1_LINES (UINT64_C(1) << 28) /* lines of the L1s of all SMs */
 #define MAX_SECTORS 64                       /* of a line: the bits of a mask of sectors */
 
-/* Tags per row of the policy "clock" if the description does not have them, as in cache/clock.c. */
+/* Tags per row of the policy "clock" if the description does not have them, as in
+ * cache/policy/clock.c. */
 enum { DEFAULT_ROW_WAYS = 4 };
 
 /* `name` is that of a kernel or of a parameter. */

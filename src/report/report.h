@@ -10,9 +10,9 @@
  *   draw.c            nested boxes                     points_table.c   points of an exploration
  *   json.c            fathom-gpu/1 documents, tables   dissection.c     sets, ways, index, policy
  *   csv.c             one attribute per row, tables    findings.c       other results of dissection
- *   hwloc.c           XML for the hwloc tools
- *   mt4g.c            JSON with the keys of mt4g       replay_results.c  launches of a capsule
- *   comparison.c      differences between descriptions
+ *   hwloc.c           XML for the hwloc tools          points_rows.c    reading these points
+ *   mt4g.c            JSON with the keys of mt4g       points_order.c   sorting and choosing them
+ *   comparison.c      differences between descriptions replay_results.c launches of a capsule
  *
  * page/html.c writes a page with charts; its scripts are in html/. It embeds documents in the page.
  * These files convert other inputs to such documents:

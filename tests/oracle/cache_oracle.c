@@ -12,6 +12,7 @@ struct entry {
     uint64_t uses;                /* since it was allocated */
     uint64_t row;                 /* policy clock: the row of the line */
     bool hit;                     /* policy clock: hit since it was allocated */
+    int rrpv;                     /* policies srrip and drrip */
     unsigned char *valid, *dirty; /* one flag per byte of the line */
 };
 
@@ -30,6 +31,8 @@ struct oracle {
     uint64_t rows, row_ways;
     uint64_t *hand; /* [set] */
     bool *pressed;  /* [set] */
+    /* policy drrip */
+    int psel, bimodal; /* the counter of 10 bits; new lines of BRRIP */
 };
 
 struct oracle *oracle_create(const struct fth_cache_config *config)
@@ -44,6 +47,7 @@ struct oracle *oracle_create(const struct fth_cache_config *config)
     snprintf(oracle->index, sizeof oracle->index, "%s", config->index ? config->index : "mod");
     snprintf(oracle->policy, sizeof oracle->policy, "%s", config->policy ? config->policy : "lru");
     fth_rng_init(&oracle->rng, config->seed);
+    oracle->psel = 511;
     oracle->masked = config->masks != NULL;
     if (oracle->masked)
         oracle->masks = *config->masks;
@@ -253,6 +257,51 @@ static uint64_t plru_victim(const struct entry *entries, uint64_t count)
     return half + plru_victim(entries + half, half);
 }
 
+/* SRRIP and DRRIP: the first way with the prediction 3; all predictions grow until there is one. */
+static uint64_t rrip_victim(struct entry *entries, uint64_t ways)
+{
+    for (;;) {
+        for (uint64_t way = 0; way < ways; way++)
+            if (entries[way].rrpv == 3)
+                return way;
+        for (uint64_t way = 0; way < ways; way++)
+            entries[way].rrpv++;
+    }
+}
+
+/* DRRIP: returns 'S' or 'B' for a set that always uses SRRIP or BRRIP, 'F' for the others. */
+static char role_of(const struct oracle *oracle, uint64_t set)
+{
+    uint64_t regions = oracle->sets / 4 > 32 ? 32 : oracle->sets / 4;
+    if (oracle->sets == 1)
+        return 'F';
+    if (regions == 0)
+        regions = 1;
+    const uint64_t size = oracle->sets / regions;
+    for (uint64_t region = 0; region < regions; region++) {
+        if (set == region * size)
+            return 'S';
+        if (set == region * size + size / 2)
+            return 'B';
+    }
+    return 'F';
+}
+
+/* Returns the prediction of a new line. */
+static int first_rrpv(struct oracle *oracle, uint64_t set)
+{
+    if (strcmp(oracle->policy, "drrip") != 0)
+        return 2;
+    const char role = role_of(oracle, set);
+    if (role == 'S' && oracle->psel < 1023)
+        oracle->psel++;
+    if (role == 'B' && oracle->psel > 0)
+        oracle->psel--;
+    if (role == 'S' || (role == 'F' && oracle->psel < 512))
+        return 2;
+    return ++oracle->bimodal % 32 == 0 ? 2 : 3;
+}
+
 /* Returns the way to be evicted from a full set. */
 static uint64_t find_victim(struct oracle *oracle, uint64_t set)
 {
@@ -268,6 +317,8 @@ static uint64_t find_victim(struct oracle *oracle, uint64_t set)
             if ((part += oracle->weights[way]) > u)
                 return way;
     }
+    if (strstr(oracle->policy, "rrip"))
+        return rrip_victim(oracle->entries[set], ways);
     if (strcmp(oracle->policy, "plru") == 0)
         return plru_victim(oracle->entries[set], ways);
     uint64_t first = 0;
@@ -507,8 +558,10 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
         }
         return result;
     }
+    const bool fresh = !entry;
     if (!entry)
         entry = allocate(oracle, set, address, &result);
+    entry->rrpv = fresh ? first_rrpv(oracle, set) : 0;
     entry->last_use = oracle->now;
     entry->uses++;
     if (kind == FTH_CACHE_READ) {

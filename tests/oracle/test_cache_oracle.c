@@ -88,8 +88,8 @@ static void random_row_masks(struct setup *setup, struct fth_rng *rng)
 
 static void random_config(struct setup *setup, struct fth_rng *rng)
 {
-    static const char *const policies[] = {"lru",    "fifo",     "lfu",  "plru",
-                                           "random", "weighted", "clock"};
+    static const char *const policies[] = {"lru",      "fifo",  "lfu",   "plru", "random",
+                                           "weighted", "clock", "srrip", "drrip"};
     struct fth_cache_config *config = &setup->config;
     *config = (struct fth_cache_config){.line_bytes = 16u << fth_rng_below(rng, 5)};
     uint64_t sector = config->line_bytes >> fth_rng_below(rng, 7);

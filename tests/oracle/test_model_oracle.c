@@ -26,7 +26,8 @@ static uint64_t below(struct fth_rng *rng, uint64_t bound)
 static void random_cache(struct fth_rng *rng, bool l2, struct oracle_cache *cache)
 {
     static const char *const indices[] = {"mod", "shift:1", "shift:3", "prime", "xor"};
-    static const char *const policies[] = {"lru", "lru", "lru", "fifo", "lfu", "random", "plru"};
+    static const char *const policies[] = {"lru",    "lru",  "lru",   "fifo", "lfu",
+                                           "random", "plru", "srrip", "drrip"};
     static const char *const bypasses[] = {"off", "off", "won", "won", "rwon"};
     *cache = (struct oracle_cache){.line_bytes = PICK(rng, 32, 64, 128, 128),
                                    .ways = PICK(rng, 1, 2, 3, 4, 8),
@@ -34,7 +35,7 @@ static void random_cache(struct fth_rng *rng, bool l2, struct oracle_cache *cach
                                    .banks = PICK(rng, 1, 1, 2),
                                    .ports = PICK(rng, 1, 2, 4),
                                    .index = indices[below(rng, 5)],
-                                   .policy = policies[below(rng, 7)],
+                                   .policy = policies[below(rng, 9)],
                                    .bypass = bypasses[below(rng, l2 ? 4 : 5)],
                                    .merged_hits = below(rng, 2),
                                    .mshr_sets = PICK(rng, 1, 1, 2, 4),
@@ -47,7 +48,8 @@ static void random_cache(struct fth_rng *rng, bool l2, struct oracle_cache *cach
     if (strcmp(cache->policy, "plru") == 0 && cache->ways == 3)
         cache->ways = 4;
     cache->sector_bytes = below(rng, 2) ? 0 : cache->line_bytes / PICK(rng, 1, 2, 4);
-    if (strcmp(cache->policy, "lfu") == 0) /* the oracle counts one use of a line per sector */
+    /* The oracle counts one use of a line per sector. */
+    if (strcmp(cache->policy, "lfu") == 0 || strstr(cache->policy, "rrip"))
         cache->sector_bytes = 0;
     const uint64_t sector = cache->sector_bytes ? cache->sector_bytes : cache->line_bytes;
     cache->fill_bytes = below(rng, 2) ? 0 : sector * PICK(rng, 1, 2);

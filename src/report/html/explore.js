@@ -16,7 +16,8 @@ function sizeOf(text) {
 function axesOf(study, rows) {
   const vary = listOf(field(study, "vary")).map((axis) => Array.isArray(axis.names) ? axis.names.map(String) : []).filter((names) => names.length);
   const named = study ? vary : [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => name.includes(".")).map((name) => [name]);
-  return named.map((names) => {
+  const gpus = new Set(rows.map((row) => textOf(field(row, "gpu")))).size > 1 ? [["gpu"]] : []; /* several GPUs are one more axis */
+  return named.concat(gpus).map((names) => {
     const parts = (row) => names.map((name) => textOf(field(row, name))), alike = rows.every((row) => new Set(parts(row)).size === 1);
     const of = (row) => alike ? parts(row)[0] : parts(row).join("+");
     const values = [...new Set(rows.map(of))], numbers = values.map(sizeOf);

@@ -1,211 +1,452 @@
-/* Writes the points of an exploration as a table with one row per kernel and point. In CSV and
- * JSON, each varied parameter has a column; in text, one column lists all of them. */
-#include "base/json.h"
-#include "report/report.h"
+/* Writes the points of an exploration as a table with one row per kernel and point. CSV and JSON
+ * have all figures. Text has those that fit the width of the terminal; what is the same in all rows
+ * is said above the table. */
+#include "report/results/points_rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* MAX_NAMES: varied parameters; further ones are not shown. READ: index of the reads in lists of
- * reads, writes and atomics. */
-enum { MAX_NAMES = 64, READ = 0 };
+static const char operation[] = "show points";
 
-static const struct fth_column first_columns[] = {
-    {"point", "Point", FTH_COLUMN_NUMBER},
-    {"study", "Study", FTH_COLUMN_TEXT},
-    {"trace", "Trace", FTH_COLUMN_TEXT},
-};
-static const struct fth_column values_column = {"values", "Values", FTH_COLUMN_TEXT};
-static const struct fth_column last_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
-    {"l1_read_sectors", "L1 reads", FTH_COLUMN_NUMBER},
-    {"l1_read_hit_percent", "hit %", FTH_COLUMN_NUMBER},
-    {"l1_merged_sectors", "merged", FTH_COLUMN_NUMBER},
-    {"l1_fails", "fails", FTH_COLUMN_NUMBER},
-    {"l1_steps", "steps", FTH_COLUMN_NUMBER},
-    {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
-    {"l2_hit_percent", "all hit%", FTH_COLUMN_NUMBER},
-    {"l2_read_hit_percent", "rd hit%", FTH_COLUMN_NUMBER},
-    {"l2_read_hit_percent_l1_off", "L1 off: rd hit%", FTH_COLUMN_NUMBER},
-    {"l2_steps", "steps", FTH_COLUMN_NUMBER},
-    {"timed", "Timed", FTH_COLUMN_TEXT},
-    {"time_us", "Time us", FTH_COLUMN_NUMBER},
+/* The figures: their keys, their heads in text, and whether text shows them as sizes. */
+static const struct {
+    const char *key, *head;
+    bool bytes;
+} figures[FTH_POINT_FIGURES] = {
+    [FTH_POINT_L1_READS] = {"l1_read_sectors", "L1 reads", false},
+    [FTH_POINT_L1_HIT] = {"l1_read_hit_percent", "L1 hit%", false},
+    [FTH_POINT_L1_MERGED] = {"l1_merged_sectors", "merged", false},
+    [FTH_POINT_L1_FAILS] = {"l1_fails", "L1 fails", false},
+    [FTH_POINT_L1_STEPS] = {"l1_steps", "L1 steps", false},
+    [FTH_POINT_L2_SECTORS] = {"l2_sectors", "L2 sectors", false},
+    [FTH_POINT_L2_ALL_HIT] = {"l2_hit_percent", "L2 all hit%", false},
+    [FTH_POINT_L2_HIT] = {"l2_read_hit_percent", "L2 hit%", false},
+    [FTH_POINT_L2_OFF_HIT] = {"l2_read_hit_percent_l1_off", "L1 off: L2 hit%", false},
+    [FTH_POINT_L2_STEPS] = {"l2_steps", "L2 steps", false},
+    [FTH_POINT_TIME] = {"time_us", "Time us", false},
+    [FTH_POINT_L2_BYTES] = {"l2_bytes", "L2 bytes", true},
+    [FTH_POINT_DRAM_BYTES] = {"dram_bytes", "DRAM", true},
+    [FTH_POINT_FLOOR] = {"time_floor_us", "Floor us", false},
 };
 
-struct builder {
-    struct fth_cells cells;
-    const char *names[MAX_NAMES]; /* varied parameters */
-    size_t name_count;
-    bool column_per_name; /* otherwise one column lists all varied parameters */
-    size_t rows, timed_rows;
-};
+/* ---- CSV and JSON ---- */
 
-/* Adds a cell with a copy of the text. */
-static void put_text(struct builder *builder, const char *text)
-{
-    char *kept = text ? fth_arena_text(&builder->cells.arena, text) : NULL;
-    builder->cells.failed = builder->cells.failed || (text && !kept);
-    fth_cells_put_text(&builder->cells, kept);
-}
-
-static void put_number(struct builder *builder, const struct fth_json *object, const char *key)
-{
-    const struct fth_json *value = fth_json_get(object, key);
-    fth_cells_put(&builder->cells, NULL, value ? fth_json_double(value) : (double)NAN);
-}
-
-/* Returns the sum of a list of reads, writes and atomics, or only the reads. NAN: no such list. */
-static double sum_kinds(const struct fth_json *counts, const char *key, bool reads_only)
-{
-    const struct fth_json *list = fth_json_get(counts, key);
-    double sum = fth_json_double(fth_json_item(list, READ));
-    for (size_t i = 1; i < 3 && !reads_only; i++)
-        sum += fth_json_double(fth_json_item(list, i));
-    return list ? sum : (double)NAN;
-}
-
-static double hit_percent(const struct fth_json *counts, bool reads_only)
-{
-    const double sectors = sum_kinds(counts, "sectors", reads_only);
-    return sectors > 0 ? round(10000 * sum_kinds(counts, "hits", reads_only) / sectors) / 100
-                       : (double)NAN;
-}
-
-static void put_values(struct builder *builder, const struct fth_json *values)
-{
-    struct fth_buffer text = {0};
-    for (size_t i = 0; i < builder->name_count; i++) {
-        const char *value = fth_json_string(fth_json_get(values, builder->names[i]));
-        if (builder->column_per_name)
-            put_text(builder, value);
-        else if (value)
-            fth_buffer_format(&text, "%s%s=%s", text.size ? " " : "", builder->names[i], value);
-    }
-    if (!builder->column_per_name)
-        put_text(builder, text.data);
-    builder->cells.failed = builder->cells.failed || text.failed;
-    fth_buffer_fini(&text);
-}
-
-static void put_row(struct builder *builder, const struct fth_json *point,
-                    const struct fth_json *row)
-{
-    const struct fth_json *l1 = fth_json_get(row, "l1"), *l2 = fth_json_get(row, "l2");
-    put_number(builder, point, "point");
-    put_text(builder, fth_json_string(fth_json_get(point, "study")));
-    put_text(builder, fth_json_string(fth_json_get(point, "trace")));
-    put_values(builder, fth_json_get(point, "values"));
-    put_text(builder, fth_json_string(fth_json_get(row, "kernel")));
-    fth_cells_put(&builder->cells, NULL, sum_kinds(l1, "sectors", true));
-    fth_cells_put(&builder->cells, NULL, hit_percent(l1, true));
-    fth_cells_put(&builder->cells, NULL, sum_kinds(l1, "merges", false));
-    put_number(builder, row, "l1_fails");
-    put_number(builder, row, "l1_steps");
-    fth_cells_put(&builder->cells, NULL, sum_kinds(l2, "sectors", false));
-    fth_cells_put(&builder->cells, NULL, hit_percent(l2, false));
-    fth_cells_put(&builder->cells, NULL, hit_percent(l2, true));
-    fth_cells_put(&builder->cells, NULL, hit_percent(fth_json_get(row, "l2_l1_off"), true));
-    put_number(builder, row, "l2_steps");
-    const struct fth_json *timed = fth_json_get(point, "timed");
-    const bool is_timed = fth_json_is(timed, FTH_JSON_TRUE);
-    fth_cells_put_text(&builder->cells, !timed ? NULL : is_timed ? "yes" : "no");
-    put_number(builder, row, "time_us");
-    builder->timed_rows += is_timed;
-    builder->rows++;
-}
-
-/* Collects the names of the varied parameters of all studies, in the order of their first
- * appearance. */
-static void find_names(struct builder *builder, const struct fth_json *header)
-{
-    FTH_JSON_EACH_ITEM (study, fth_json_get(header, "studies")) {
-        FTH_JSON_EACH_ITEM (axis, fth_json_get(study, "vary")) {
-            FTH_JSON_EACH_ITEM (name, fth_json_get(axis, "names")) {
-                bool known = !fth_json_is(name, FTH_JSON_TEXT);
-                for (size_t i = 0; i < builder->name_count && !known; i++)
-                    known = strcmp(builder->names[i], fth_json_string(name)) == 0;
-                if (known || builder->name_count == MAX_NAMES)
-                    continue;
-                const char *copy = fth_arena_text(&builder->cells.arena, fth_json_string(name));
-                if (copy)
-                    builder->names[builder->name_count++] = copy;
-                else
-                    builder->cells.failed = true;
-            }
-        }
-    }
-}
-
-/* Reads the header, which is the first line, and adds the rows of all points. */
-static enum fth_status read_lines(struct builder *builder, const char *text, size_t size,
-                                  struct fth_error *error)
-{
-    enum fth_status status = FTH_OK;
-    for (size_t at = 0; at < size && status == FTH_OK;) {
-        const char *end = memchr(text + at, '\n', size - at);
-        const size_t length = end ? (size_t)(end - text) - at : size - at;
-        struct fth_json_document line = {0};
-        status = fth_json_parse("points", text + at, length, &line, error);
-        if (status == FTH_OK && at == 0)
-            find_names(builder, line.root);
-        FTH_JSON_EACH_ITEM (row, fth_json_get(line.root, "rows"))
-            put_row(builder, line.root, row);
-        fth_json_fini(&line);
-        at += length + 1;
-    }
-    return status;
-}
-
-static size_t make_columns(const struct builder *builder, struct fth_column columns[])
+/* The columns of CSV and JSON: first those of the point, then the varied parameters, the kernel,
+ * the figures, and what was added later. */
+static size_t make_columns(const struct fth_point_rows *rows, struct fth_column *columns)
 {
     size_t count = 0;
-    for (size_t i = 0; i < FTH_COUNT(first_columns); i++)
-        columns[count++] = first_columns[i];
-    for (size_t i = 0; i < builder->name_count && builder->column_per_name; i++)
-        columns[count++] =
-            (struct fth_column){builder->names[i], builder->names[i], FTH_COLUMN_TEXT};
-    if (!builder->column_per_name)
-        columns[count++] = values_column;
-    for (size_t i = 0; i < FTH_COUNT(last_columns); i++)
-        columns[count++] = last_columns[i];
+    columns[count++] = (struct fth_column){"point", "Point", FTH_COLUMN_NUMBER};
+    columns[count++] = (struct fth_column){"study", "Study", FTH_COLUMN_TEXT};
+    columns[count++] = (struct fth_column){"trace", "Trace", FTH_COLUMN_TEXT};
+    for (size_t i = 0; i < rows->name_count; i++)
+        columns[count++] = (struct fth_column){rows->names[i], rows->names[i], FTH_COLUMN_TEXT};
+    columns[count++] = (struct fth_column){"kernel", "Kernel", FTH_COLUMN_KERNEL};
+    for (int i = 0; i < FTH_POINT_FIGURES; i++) {
+        if (i == FTH_POINT_TIME)
+            columns[count++] = (struct fth_column){"timed", "Timed", FTH_COLUMN_TEXT};
+        columns[count++] = (struct fth_column){figures[i].key, figures[i].head, FTH_COLUMN_NUMBER};
+    }
+    columns[count++] = (struct fth_column){"gpu", "GPU", FTH_COLUMN_TEXT};
     return count;
 }
 
-/* Leaves out the columns that no point has: with time, a point has no steps and no fails; without,
- * it has no time. */
-static void leave_out_columns(struct builder *builder, struct fth_table *table)
+static void put_row(struct fth_cells *cells, const struct fth_point_rows *rows,
+                    const struct fth_point_row *row)
 {
-    static const char *const steps[] = {"l1_fails", "l1_steps", "l2_steps"};
-    if (builder->timed_rows == 0)
-        fth_table_leave_out(&builder->cells, table, "time_us");
-    else if (builder->timed_rows == builder->rows)
-        for (size_t i = 0; i < FTH_COUNT(steps); i++)
-            fth_table_leave_out(&builder->cells, table, steps[i]);
+    static const char *const timed[] = {
+        [FTH_TIMED_UNKNOWN] = NULL, [FTH_TIMED_NO] = "no", [FTH_TIMED_YES] = "yes"};
+    const struct fth_point_entry *point = &rows->points[row->point];
+    fth_cells_put(cells, NULL, point->number);
+    fth_cells_put_text(cells, point->study);
+    fth_cells_put_text(cells, point->trace);
+    for (size_t i = 0; i < rows->name_count; i++)
+        fth_cells_put_text(cells, point->values[i]);
+    fth_cells_put_text(cells, row->kernel);
+    for (int i = 0; i < FTH_POINT_FIGURES; i++) {
+        if (i == FTH_POINT_TIME)
+            fth_cells_put_text(cells, timed[point->timed]);
+        fth_cells_put(cells, NULL, row->figures[i]);
+    }
+    fth_cells_put_text(cells, point->gpu);
+}
+
+static enum fth_status show_all(const char *format, const struct fth_point_rows *rows,
+                                const struct fth_point_order *order,
+                                const struct fth_report_options *options, char **text, size_t *size,
+                                struct fth_error *error)
+{
+    /* point, study, trace, kernel, timed, gpu */
+    struct fth_column columns[FTH_POINTS_MAX_NAMES + FTH_POINT_FIGURES + 6];
+    struct fth_cells cells = {0};
+    size_t row_count = 0;
+    for (size_t i = 0; i < order->count; i++) {
+        const struct fth_point_entry *point = &rows->points[order->points[i]];
+        for (size_t k = 0; k < point->count; k++, row_count++)
+            put_row(&cells, rows, &rows->rows[point->first + k]);
+    }
+    const struct fth_table table = {columns, make_columns(rows, columns), cells.items, row_count};
+    const enum fth_status status =
+        cells.failed ? fth_no_memory(error, operation, NULL)
+                     : fth_report_table(format, &table, options, text, size, error);
+    fth_cells_fini(&cells);
+    return status;
+}
+
+/* ---- text ---- */
+
+/* MAX_COLUMNS: those of fth_text_table. MIN_CUT: columns of text are not cut below this width;
+ * chosen. DEFAULT_WIDTH: of the table if the options do not have one. */
+enum { MAX_COLUMNS = 32, MIN_CUT = 8, DEFAULT_WIDTH = 80, GAP = 2 };
+
+struct text_column {
+    const char *head;
+    bool right;         /* aligned to the right */
+    const char **cells; /* [row_count]; NULL: no value */
+    size_t width;
+};
+
+struct text_table {
+    const struct fth_point_rows *rows;
+    const struct fth_report_options *options;
+    struct fth_arena arena;
+    const struct fth_point_row **shown; /* [row_count] */
+    size_t row_count;
+    struct text_column columns[MAX_COLUMNS];
+    size_t count, limit;
+    struct fth_buffer same;     /* what is the same in all rows */
+    struct fth_buffer left_out; /* heads of the columns for which there is no space */
+    bool has_floor;             /* a time is a floor */
+    bool failed;
+};
+
+static const struct fth_point_entry *point_of(const struct text_table *table, size_t row)
+{
+    return &table->rows->points[table->shown[row]->point];
+}
+
+static size_t total_width(const struct text_table *table)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < table->count; i++)
+        width += table->columns[i].width + (i ? GAP : 0);
+    return width;
+}
+
+static void measure(const struct text_table *table, struct text_column *column)
+{
+    column->width = fth_text_columns(column->head);
+    for (size_t i = 0; i < table->row_count; i++) {
+        const size_t width = column->cells[i] ? fth_text_columns(column->cells[i]) : 1;
+        column->width = width > column->width ? width : column->width;
+    }
+}
+
+/* Adds a column without cells. Returns NULL without memory, or if there are too many columns. */
+static struct text_column *add_column(struct text_table *table, const char *head, bool right)
+{
+    if (table->count == MAX_COLUMNS)
+        return NULL;
+    struct text_column *column = &table->columns[table->count];
+    *column = (struct text_column){.head = head, .right = right};
+    column->cells = fth_arena_array(&table->arena, table->row_count + 1, sizeof *column->cells);
+    if (!column->cells) {
+        table->failed = true;
+        return NULL;
+    }
+    table->count++;
+    return column;
+}
+
+static const char *keep(struct text_table *table, const char *text)
+{
+    const char *kept = fth_arena_text(&table->arena, text);
+    table->failed = table->failed || !kept;
+    return kept;
+}
+
+/* Measures the last column. If all its cells are the same, and not empty, removes it and appends
+ * "WHAT CELL" to what is the same. */
+static void finish_column(struct text_table *table, const char *what)
+{
+    struct text_column *column = &table->columns[table->count - 1];
+    measure(table, column);
+    const char *first = column->cells[0];
+    for (size_t i = 1; i < table->row_count; i++)
+        if (strcmp(first ? first : "", column->cells[i] ? column->cells[i] : "") != 0)
+            return;
+    table->count--;
+    if (first && *first)
+        fth_buffer_format(&table->same, "%s%s%s", table->same.size ? ", " : "", what, first);
+}
+
+enum point_text { STUDY, GPU, TRACE };
+
+static void add_text(struct text_table *table, const char *head, const char *what,
+                     enum point_text which)
+{
+    struct text_column *column = add_column(table, head, false);
+    if (!column)
+        return;
+    for (size_t i = 0; i < table->row_count; i++) {
+        const struct fth_point_entry *point = point_of(table, i);
+        column->cells[i] = which == STUDY ? point->study : which == GPU ? point->gpu : point->trace;
+    }
+    finish_column(table, what);
+}
+
+static void add_kernel(struct text_table *table)
+{
+    struct text_column *column = add_column(table, "Kernel", false);
+    char name[FTH_NAME_BYTES];
+    for (size_t i = 0; column && i < table->row_count; i++) {
+        if (!table->shown[i]->kernel)
+            continue;
+        fth_demangle(table->shown[i]->kernel, FTH_NAME_SHORT, name, sizeof name);
+        column->cells[i] = keep(table, name);
+    }
+    if (column)
+        finish_column(table, "kernel ");
+}
+
+static void add_value(struct text_table *table, size_t name)
+{
+    char what[160];
+    struct text_column *column = add_column(table, table->rows->names[name], false);
+    for (size_t i = 0; column && i < table->row_count; i++)
+        column->cells[i] = point_of(table, i)->values[name];
+    snprintf(what, sizeof what, "%s=", table->rows->names[name]);
+    if (column)
+        finish_column(table, what);
+}
+
+/* Returns the text of a figure; NULL: the row does not have it. A row without time has the time
+ * floor instead. */
+static const char *figure_text(struct text_table *table, const struct fth_point_row *row,
+                               enum fth_point_figure figure)
+{
+    char number[32], text[40];
+    double value = row->figures[figure];
+    const bool is_floor = figure == FTH_POINT_TIME && isnan(value);
+    if (is_floor)
+        value = row->figures[FTH_POINT_FLOOR];
+    if (isnan(value))
+        return NULL;
+    if (figures[figure].bytes)
+        fth_size_format(value, number, sizeof number);
+    else
+        fth_number_format(value, number, sizeof number);
+    table->has_floor = table->has_floor || is_floor;
+    snprintf(text, sizeof text, "%s%s", !is_floor ? "" : table->options->utf8 ? "≥" : ">=", number);
+    return keep(table, text);
+}
+
+/* Adds the column of a figure. `optional`: only if it fits. */
+static void add_figure(struct text_table *table, enum fth_point_figure figure, bool optional)
+{
+    struct text_column *column = add_column(table, figures[figure].head, true);
+    if (!column)
+        return;
+    for (size_t i = 0; i < table->row_count; i++)
+        column->cells[i] = figure_text(table, table->shown[i], figure);
+    measure(table, column);
+    if (optional && total_width(table) > table->limit)
+        table->count--;
+}
+
+/* Joins the columns of the values, `count` from index `first` on, to one. */
+static void join_values(struct text_table *table, size_t first, size_t count)
+{
+    struct text_column *joined = &table->columns[first];
+    fth_buffer_format(&table->same, "%svalues of", table->same.size ? "; " : "");
+    for (size_t i = 0; i < count; i++)
+        fth_buffer_format(&table->same, "%s %s", i ? "," : "", table->columns[first + i].head);
+    for (size_t row = 0; row < table->row_count; row++) {
+        struct fth_buffer text = {0};
+        for (size_t i = 0; i < count; i++) {
+            const char *cell = table->columns[first + i].cells[row];
+            fth_buffer_format(&text, "%s%s", i ? " " : "", cell ? cell : "-");
+        }
+        table->failed = table->failed || text.failed;
+        joined->cells[row] = text.data ? keep(table, text.data) : NULL;
+        fth_buffer_fini(&text);
+    }
+    joined->head = "Values";
+    measure(table, joined);
+    table->count -= count - 1;
+    memmove(joined + 1, joined + count, (table->count - first - 1) * sizeof *joined);
+}
+
+/* Cuts the texts of a column so that the table fits, but not below MIN_CUT. */
+static void cut_column(struct text_table *table, struct text_column *column)
+{
+    const size_t width = total_width(table);
+    if (column->right || column->width <= MIN_CUT || width <= table->limit)
+        return;
+    const size_t wanted = column->width > MIN_CUT + (width - table->limit)
+                              ? column->width - (width - table->limit)
+                              : MIN_CUT;
+    for (size_t i = 0; i < table->row_count; i++) {
+        struct fth_buffer text = {0};
+        if (!column->cells[i])
+            continue;
+        fth_text_append(&text, column->cells[i], wanted, table->options->utf8 ? "…" : "~");
+        table->failed = table->failed || text.failed;
+        column->cells[i] = text.data ? keep(table, text.data) : NULL;
+        fth_buffer_fini(&text);
+    }
+    measure(table, column);
+}
+
+/* Removes figures until the table fits, and notes which. */
+static void leave_out_figures(struct text_table *table)
+{
+    static const enum fth_point_figure order[] = {FTH_POINT_L2_BYTES, FTH_POINT_L2_HIT};
+    for (size_t i = 0; i < FTH_COUNT(order) && total_width(table) > table->limit; i++) {
+        size_t at = 0;
+        while (at + 1 < table->count && table->columns[at].head != figures[order[i]].head)
+            at++;
+        table->count--;
+        memmove(&table->columns[at], &table->columns[at + 1],
+                (table->count - at) * sizeof table->columns[0]);
+        fth_buffer_format(&table->left_out, "%s%s", i ? ", " : "", figures[order[i]].head);
+    }
+}
+
+static void add_columns(struct text_table *table, bool rdgc)
+{
+    static const enum fth_point_figure main_figures[] = {FTH_POINT_L1_HIT, FTH_POINT_L2_HIT,
+                                                         FTH_POINT_L2_BYTES, FTH_POINT_DRAM_BYTES,
+                                                         FTH_POINT_TIME},
+                                       rdgc_figures[] = {FTH_POINT_L1_READS,   FTH_POINT_L1_MERGED,
+                                                         FTH_POINT_L1_FAILS,   FTH_POINT_L1_STEPS,
+                                                         FTH_POINT_L2_SECTORS, FTH_POINT_L2_ALL_HIT,
+                                                         FTH_POINT_L2_OFF_HIT, FTH_POINT_L2_STEPS},
+                                       more_figures[] = {FTH_POINT_L1_READS, FTH_POINT_L2_SECTORS,
+                                                         FTH_POINT_L2_ALL_HIT, FTH_POINT_FLOOR};
+    struct text_column *number = add_column(table, "Point", true);
+    for (size_t i = 0; number && i < table->row_count; i++) {
+        char text[32];
+        fth_number_format(point_of(table, i)->number, text, sizeof text);
+        number->cells[i] = keep(table, text);
+    }
+    if (number)
+        measure(table, number);
+    add_text(table, "Study", "study ", STUDY);
+    add_text(table, "Trace", "trace ", TRACE);
+    add_text(table, "GPU", "GPU ", GPU);
+    const size_t first = table->count;
+    for (size_t i = 0; i < table->rows->name_count; i++)
+        add_value(table, i);
+    const size_t values = table->count - first;
+    add_kernel(table);
+    for (size_t i = 0; i < FTH_COUNT(main_figures); i++)
+        add_figure(table, main_figures[i], false);
+    if (total_width(table) > table->limit && values)
+        join_values(table, first, values);
+    for (size_t i = table->count; i-- > 0;)
+        cut_column(table, &table->columns[i]);
+    if (!rdgc)
+        leave_out_figures(table);
+    const size_t more = table->left_out.size ? 0 : FTH_COUNT(more_figures);
+    for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : more); i++)
+        add_figure(table, rdgc ? rdgc_figures[i] : more_figures[i], !rdgc);
+}
+
+/* Writes the lines above the table, and the table. */
+static void write_text(struct text_table *table, const struct fth_point_order *order,
+                       struct fth_buffer *out)
+{
+    struct fth_column columns[MAX_COLUMNS];
+    struct fth_cells cells = {0};
+    if (table->same.size)
+        fth_buffer_format(out, "All rows: %s.\n", table->same.data);
+    if (order->notes.size)
+        fth_buffer_text(out, order->notes.data);
+    if (table->left_out.size)
+        fth_buffer_format(out, "Not enough columns for: %s.\n", table->left_out.data);
+    if (table->has_floor)
+        fth_buffer_format(out, "A time with %s is the time floor: the model ran without time.\n",
+                          table->options->utf8 ? "≥" : ">=");
+    for (size_t i = 0; i < table->count; i++)
+        columns[i] =
+            (struct fth_column){table->columns[i].head, table->columns[i].head,
+                                table->columns[i].right ? FTH_COLUMN_REMARK : FTH_COLUMN_TEXT};
+    for (size_t row = 0; row < table->row_count; row++)
+        for (size_t i = 0; i < table->count; i++)
+            fth_cells_put_text(&cells, table->columns[i].cells[row]);
+    table->failed = table->failed || cells.failed || table->same.failed || table->left_out.failed ||
+                    order->notes.failed;
+    const struct fth_table shown = {columns, table->count, cells.items, table->row_count};
+    if (!table->failed)
+        fth_text_table(&shown, table->options, out);
+    fth_cells_fini(&cells);
+}
+
+static enum fth_status show_text(const struct fth_point_rows *rows,
+                                 const struct fth_point_order *order,
+                                 const struct fth_points_view *view,
+                                 const struct fth_report_options *options, char **text,
+                                 size_t *size, struct fth_error *error)
+{
+    struct text_table table = {.rows = rows,
+                               .options = options,
+                               .limit = options->columns ? options->columns : DEFAULT_WIDTH};
+    struct fth_buffer out = {0};
+    table.shown = calloc(rows->row_count + 1, sizeof *table.shown);
+    for (size_t i = 0; i < order->count && table.shown; i++) {
+        const struct fth_point_entry *point = &rows->points[order->points[i]];
+        for (size_t k = 0; k < point->count; k++)
+            table.shown[table.row_count++] = &rows->rows[point->first + k];
+    }
+    table.failed = !table.shown;
+    if (table.row_count)
+        add_columns(&table, view->rdgc);
+    if (!table.failed)
+        write_text(&table, order, &out);
+    const enum fth_status status = table.failed ? fth_no_memory(error, operation, NULL)
+                                                : fth_buffer_take(&out, text, size, error);
+    fth_buffer_fini(&out);
+    fth_buffer_fini(&table.same);
+    fth_buffer_fini(&table.left_out);
+    fth_arena_fini(&table.arena);
+    free(table.shown);
+    return status;
+}
+
+/* ---- both ---- */
+
+enum fth_status fth_report_points_view(const char *format, const char *points, size_t points_size,
+                                       const struct fth_points_view *given_view,
+                                       const struct fth_report_options *given, char **text,
+                                       size_t *size, struct fth_error *error)
+{
+    struct fth_points_view view;
+    struct fth_report_options options;
+    struct fth_point_rows rows;
+    struct fth_point_order order = {0};
+    *text = NULL;
+    *size = 0;
+    FTH_TRY(fth_report_check(format, FTH_REPORT_TABLE, error));
+    FTH_TRY(fth_options_read("fth_points_view", given_view, &view, sizeof view, error));
+    FTH_TRY(fth_options_read("fth_report_options", given, &options, sizeof options, error));
+    enum fth_status status = fth_point_rows_read(&rows, points, points_size, error);
+    if (status == FTH_OK)
+        status = fth_point_order_find(&rows, &view, &order, error);
+    if (status == FTH_OK)
+        status = strcmp(format, "text") == 0
+                     ? show_text(&rows, &order, &view, &options, text, size, error)
+                     : show_all(format, &rows, &order, &options, text, size, error);
+    fth_point_order_fini(&order);
+    fth_point_rows_fini(&rows);
+    return status;
 }
 
 enum fth_status fth_report_points(const char *format, const char *points, size_t points_size,
                                   const struct fth_report_options *options, char **text,
                                   size_t *size, struct fth_error *error)
 {
-    struct fth_column columns[MAX_NAMES + FTH_COUNT(first_columns) + 1 + FTH_COUNT(last_columns)];
-    struct builder builder = {.column_per_name = strcmp(format, "text") != 0};
-    *text = NULL;
-    *size = 0;
-    enum fth_status status = read_lines(&builder, points, points_size, error);
-    if (status != FTH_OK)
-        goto out;
-    if (builder.cells.failed) {
-        status = fth_no_memory(error, "show points", NULL);
-        goto out;
-    }
-    struct fth_table table = {columns, make_columns(&builder, columns), builder.cells.items,
-                              builder.rows};
-    if (!builder.column_per_name)
-        leave_out_columns(&builder, &table);
-    status = builder.cells.failed ? fth_no_memory(error, "show points", NULL)
-                                  : fth_report_table(format, &table, options, text, size, error);
-out:
-    fth_cells_fini(&builder.cells);
-    return status;
+    return fth_report_points_view(format, points, points_size, NULL, options, text, size, error);
 }

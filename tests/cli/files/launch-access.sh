@@ -45,7 +45,7 @@ for command in trace 'model --gpu none' 'explore --gpu none --vary l1.ways=2'; d
 done
 echo '{"schema": "fathom-exploration/1", "studies": [{"name": "a", "traces": ["own/launch.json"]}]}' >spec.json
 fathom explore --file spec.json
-fathom explore --file spec.json --allow-files 2>&1 | tail -n 1 | cut -c 1-40
+fathom explore --file spec.json --allow-files --format csv 2>&1 | tail -n 1 | cut -d, -f 1-4
 cd own && fathom run - <launch.json
 # A buffer reads no more of a file than it needs: these files expand to gigabytes.
 head -c 67108864 /dev/zero | zstd -q >one.zst

@@ -216,7 +216,14 @@ static void policies_evict_the_expected_line(void **state)
         {"fifo", "abcaaadbcaa", "......a..b."},
         {"lfu", "aabbcdecdb", ".....cdec."}, /* a and b were used twice */
         {"lfu", "aabbccdae", "......ada"},   /* equal counts: LRU; an evicted line restarts at 1 */
-        {"plru", "abcdeabcd", "....ac.de"},  /* as in the constant L1 of an H200 */
+        /* a is hit: 0, b and c: 2, d replaces b after one step of age: a 1, c 3, d 2 */
+        {"srrip", "abcadea", "....bc."},
+        /* without hits, the first way of the oldest ones: as FIFO here */
+        {"srrip", "abcdabc", "...abcd"},
+        /* lines that were hit survive a pass over others */
+        {"srrip", "ababxyzab", ".....xy.."},
+        {"drrip", "abcadea", "....bc."},    /* one set: as SRRIP */
+        {"plru", "abcdeabcd", "....ac.de"}, /* as in the constant L1 of an H200 */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_cache *cache = create_cache(&(struct fth_cache_config){
@@ -238,7 +245,8 @@ static void policies_evict_the_expected_line(void **state)
 static void free_ways_are_filled_first_in_ascending_order(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
+    static const char *const policies[] = {"lru",    "fifo",     "lfu",   "plru",
+                                           "random", "weighted", "srrip", "drrip"};
     static const double weights[] = {1, 1, 1, 1};
     for (size_t i = 0; i < FTH_COUNT(policies); i++) {
         struct fth_cache *cache = create_cache(&(struct fth_cache_config){
@@ -572,7 +580,7 @@ static const struct {
     {{.line_bytes = 32, .sets = 1 << 20, .ways = 1 << 20}, "ways", "more than 67108864 lines"},
     {{.line_bytes = 32, .sets = 1, .ways = 1, .policy = "mru"},
      "policy",
-     "'mru' is not one of lru, fifo, lfu, plru, random, weighted, clock"},
+     "'mru' is not one of lru, fifo, lfu, plru, random, weighted, clock, srrip, drrip"},
     {{.line_bytes = 32, .sets = 1, .ways = 1, .index = "hash"},
      "index",
      "'hash' is not one of mod"},

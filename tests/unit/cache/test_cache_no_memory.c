@@ -11,8 +11,8 @@ enum { NARROW_WAYS = 4, NARROW_SETS = 5000, WIDE_WAYS = 5000, WIDE_SETS = 2 };
 static void creating_a_cache_needs_every_allocation(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"lru",    "fifo",     "lfu",  "plru",
-                                           "random", "weighted", "clock"};
+    static const char *const policies[] = {"lru",      "fifo",  "lfu",   "plru", "random",
+                                           "weighted", "clock", "srrip", "drrip"};
     static double weights[WIDE_WAYS];
     for (size_t way = 0; way < WIDE_WAYS; way++)
         weights[way] = 1;

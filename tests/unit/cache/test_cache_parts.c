@@ -141,7 +141,8 @@ static void writes_report_where_the_line_is(void **state)
 static void priorities_change_the_victim(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random"};
+    static const char *const policies[] = {"lru",    "fifo",  "lfu",  "plru",
+                                           "random", "srrip", "drrip"};
     for (size_t i = 0; i < FTH_COUNT(policies); i++) {
         struct fth_cache *cache = NULL;
         const struct fth_cache_config config = {

@@ -452,81 +452,6 @@ static void series_of_pages_are_drawn(void **state)
     fth_free(text);
 }
 
-/* ---- points of an exploration ---- */
-
-static void points_are_written_completely(void **state)
-{
-    (void)state;
-    static const char *const formats[][2] = {{"text", "results/points.txt"},
-                                             {"csv", "results/points.csv"}};
-    size_t points_size = 0;
-    char *points = read_expected("results/points", &points_size);
-    for (size_t i = 0; i < FTH_COUNT(formats); i++) {
-        char *text = NULL;
-        size_t size = 0;
-        const struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = false);
-        assert_int_equal(
-            fth_report_points(formats[i][0], points, points_size, &options, &text, &size, NULL),
-            FTH_OK);
-        check_text(formats[i][1], text);
-        fth_free(text);
-    }
-    free(points);
-}
-
-#define POINTS_START "{\"studies\":[]}\n"
-#define TIMED_POINT "{\"point\":0,\"timed\":true,\"rows\":[{\"kernel\":\"k\",\"time_us\":12.5}]}\n"
-#define OTHER_POINT                                                                                \
-    "{\"point\":1,\"timed\":false,\"rows\":[{\"kernel\":\"k\",\"l1_fails\":5,"                     \
-    "\"l1_steps\":60,\"l2_steps\":70}]}\n"
-
-/* Text has the columns that at least one point has. CSV has all columns. */
-static void points_with_time_are_marked(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *format, *points, *expected;
-    } rows_of[] = {
-        {"text", POINTS_START TIMED_POINT,
-         "Point  Study  Trace  Values  Kernel  L1 reads  hit %  merged  L2  all hit%  rd hit%  "
-         "L1 off: rd hit%  Timed  Time us\n"
-         "    0  -      -      -       k              -      -       -   -         -        -  "
-         "              -  yes       12.5\n"},
-        {"text", POINTS_START OTHER_POINT,
-         "Point  Study  Trace  Values  Kernel  L1 reads  hit %  merged  fails  steps  L2  all hit% "
-         " "
-         "rd hit%  L1 off: rd hit%  steps  Timed\n"
-         "    1  -      -      -       k              -      -       -      5     60   -         - "
-         " "
-         "      -                -     70  no\n"},
-        {"text", POINTS_START TIMED_POINT OTHER_POINT,
-         "Point  Study  Trace  Values  Kernel  L1 reads  hit %  merged  fails  steps  L2  all hit% "
-         " "
-         "rd hit%  L1 off: rd hit%  steps  Timed  Time us\n"
-         "    0  -      -      -       k              -      -       -      -      -   -         - "
-         " "
-         "      -                -      -  yes       12.5\n"
-         "    1  -      -      -       k              -      -       -      5     60   -         - "
-         " "
-         "      -                -     70  no           -\n"},
-        {"csv", POINTS_START TIMED_POINT OTHER_POINT,
-         "point,study,trace,kernel,l1_read_sectors,l1_read_hit_percent,l1_merged_sectors,l1_fails,"
-         "l1_steps,l2_sectors,l2_hit_percent,l2_read_hit_percent,l2_read_hit_percent_l1_off,"
-         "l2_steps,timed,time_us,demangled\n"
-         "0,,,k,,,,,,,,,,,yes,12.5,k\n1,,,k,,,,5,60,,,,,70,no,,k\n"},
-    };
-    const struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = false);
-    for (size_t i = 0; i < FTH_COUNT(rows_of); i++) {
-        char *text = NULL;
-        size_t size = 0;
-        assert_int_equal(fth_report_points(rows_of[i].format, rows_of[i].points,
-                                           strlen(rows_of[i].points), &options, &text, &size, NULL),
-                         FTH_OK);
-        assert_string_equal(text, rows_of[i].expected);
-        fth_free(text);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,8 +464,6 @@ int main(void)
         cmocka_unit_test(dissections_are_written_completely),
         cmocka_unit_test(series_are_drawn),
         cmocka_unit_test(series_of_pages_are_drawn),
-        cmocka_unit_test(points_are_written_completely),
-        cmocka_unit_test(points_with_time_are_marked),
     };
     return cmocka_run_group_tests_name("results", tests, NULL, NULL);
 }
