@@ -35,7 +35,7 @@ struct timed_memory {
     struct timed_lines sides[TIMED_MAX_SIDES];
     uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at;
     struct {
-        uint64_t sector, free_at;
+        uint64_t unit, free_at;
     } atomics[ATOMIC_ENTRIES];
     struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
     uint64_t launches;                        /* so far */
@@ -509,15 +509,15 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct timed_reques
     const uint64_t home = home_of(gpu, request->line);
     const uint64_t at_l2 =
         enter_side(memory, home, request->sectors, pass_port(memory, request, now));
-    const uint64_t sector =
-        request->line + (uint64_t)__builtin_ctzll(request->sectors) * gpu->sector_bytes;
-    const uint64_t index = sector * GOLDEN / (UINT64_C(1) << 52);
-    if (memory->atomics[index].sector != sector)
+    const uint64_t unit = request->line / 512;
+    const uint64_t index = unit * GOLDEN / (UINT64_C(1) << 52);
+    if (memory->atomics[index].unit != unit)
         memory->atomics[index].free_at = 0;
-    memory->atomics[index].sector = sector;
+    memory->atomics[index].unit = unit;
     const uint64_t begin =
         occupy(&memory->atomics[index].free_at, at_l2,
-               timed_ticks(gpu->atomic_cycles[request->issue->instruction->is_float]));
+               (uint64_t)__builtin_popcountll(request->sectors) *
+                   timed_ticks(gpu->atomic_cycles[request->issue->instruction->is_float]));
     const struct found found = read_side(memory, home, request, request->sectors, begin, NULL);
     count_l2(memory, request, request->sectors, &found);
     write_home(memory, request, home);

@@ -23,13 +23,13 @@
  * any more. */
 enum { JOIN_SLOTS = 1 << 13 };
 
-/* Size of the table of sectors on which atomics are executed: a power of two. Chosen: more sectors
+/* Size of the table of units that execute atomics: a power of two. Chosen: more units
  * than kernels have that limit their duration; two that share an entry are not delayed. */
 enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
 
-/* A sector, and when it can take the next atomic. */
-struct busy_sector {
-    uint64_t sector, free_at;
+/* A unit that executes the atomics of some contiguous bytes, and when it can take the next one. */
+struct atomic_unit {
+    uint64_t number, free_at;
 };
 
 /* A read that is under way, as the join unit knows it. */
@@ -58,7 +58,7 @@ struct fth_timed_l2 {
     uint8_t *side_of_sm;    /* [sms] */
     uint32_t *group_of_sm;  /* [group_sms]; NULL: reads are not joined */
     size_t group_sms, sms;
-    struct busy_sector atomics[ATOMIC_SLOTS];
+    struct atomic_unit atomics[ATOMIC_SLOTS];
     struct pending_read *reads; /* [groups][JOIN_SLOTS] */
     /* The times of `reads` include the duration of the launches before the current one, so that
      * reads of these launches are no longer under way. */
@@ -640,17 +640,20 @@ static void run_write(struct fth_timed_l2 *l2, const struct fth_timed_request *r
     }
 }
 
-/* Returns when an atomic that arrives at `now` begins. It occupies its first sector. */
+/* Returns when an atomic that arrives at `now` begins. It occupies the unit of its line for a while
+ * with each sector. A unit has 512 contiguous bytes, as on an H200
+ * (docs/results/diagnosis-h200.md). */
 static uint64_t begin_atomic(struct fth_timed_l2 *l2, const struct fth_timed_line *line,
                              uint64_t now)
 {
-    const uint64_t first = (uint64_t)__builtin_ctz(line->sectors) << l2->shape.sector_shift;
-    const uint64_t sector = line->line + first;
-    struct busy_sector *busy = &l2->atomics[sector * UINT64_C(0x9e3779b97f4a7c15) >> ATOMIC_SHIFT];
-    if (busy->sector != sector)
-        *busy = (struct busy_sector){.sector = sector};
-    return occupy(&busy->free_at, now,
-                  l2->timing.atomic[(line->flags & FTH_LINE_REQUEST_FLOAT) != 0]);
+    enum { UNIT_BYTES = 512 };
+    const uint64_t number = line->line / UNIT_BYTES;
+    struct atomic_unit *unit = &l2->atomics[number * UINT64_C(0x9e3779b97f4a7c15) >> ATOMIC_SHIFT];
+    if (unit->number != number)
+        *unit = (struct atomic_unit){.number = number};
+    return occupy(&unit->free_at, now,
+                  count_bits(line->sectors) *
+                      l2->timing.atomic[(line->flags & FTH_LINE_REQUEST_FLOAT) != 0]);
 }
 
 void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
