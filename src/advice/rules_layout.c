@@ -156,6 +156,8 @@ bool fth_rule_uncoalesced(struct fth_candidates *candidates)
                                                      MIN_STRIDE_PART / 2 * (double)fact->neighbours;
         const int64_t distance = (int64_t)fact->stride;
         fth_rule_unrolled(candidates, i, chosen);
+        for (size_t k = i; k < facts->count; k++)
+            chosen[k] = chosen[k] && is_uncoalesced(&facts->items[k]);
         if (regular)
             (void)fth_format(stride, sizeof stride, "%lld bytes from thread to thread; ",
                              (long long)(distance < 0 ? -distance : distance));
