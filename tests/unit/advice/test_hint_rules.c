@@ -431,8 +431,7 @@ static void bank_conflicts_are_found(void **state)
                                              .wavefronts = 32000,
                                              .ideal_wavefronts = 1000,
                                              .padded_wavefronts = 1000};
-    row_of(&advice, 10)->shared = counts;
-    row_of(&advice, 0)->shared = counts;
+    row_of(&advice, 0)->shared = row_of(&advice, 10)->shared = counts;
     row_of(&advice, 0)->seconds = 2e-5;
     find(&advice, NULL);
     const struct fth_hint *hint =
