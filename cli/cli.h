@@ -11,6 +11,7 @@
  *   cli_capture.c files that such a program writes
  *   cli_capsule.c options for capsules, and runs their launches
  *   cli_trace_lines.c    the memory instructions of a trace
+ *   cli_hints.c   edits of traces, and hints
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
@@ -271,6 +272,19 @@ void cli_print_help(const struct cli_command *command);
 /* Returns the meaning of the exit code with this index and sets *code; NULL past the last one. */
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
+
+/* ---- cli_hints.c ---- */
+
+extern const struct cli_option cli_option_what_if, cli_option_hints;
+/* Applies the parameters among the values of --what-if. On failure it prints an error and returns
+ * the exit code. */
+int cli_apply_changes(const struct cli_arguments *arguments, struct fth_model_params *params);
+/* Replaces the trace by one with the edits among the values of --what-if, if there are any. On
+ * failure it prints an error and returns the exit code. */
+int cli_edit_trace(const struct cli_arguments *arguments, struct fth_trace **trace);
+/* Finds hints and prints them as text of at most 80 columns. Returns the exit code. */
+int cli_put_hints(const struct cli_arguments *arguments, const struct fth_trace *trace,
+                  const struct fth_model_params *params, const struct fth_model_result *result);
 
 /* ---- cli_installation.c ---- */
 

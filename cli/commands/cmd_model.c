@@ -154,7 +154,9 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
         code = cli_fail(&error);
     else if (options->sample)
         report_errors(result);
-    if (result)
+    if (result && cli_value(arguments, &cli_option_hints))
+        code = cli_put_hints(arguments, trace, params, result);
+    else if (result)
         code = put(arguments, view_of(arguments), result, params);
     if (code == CLI_DONE)
         note_missing(trace);
@@ -205,6 +207,8 @@ static int model_input(const struct cli_arguments *arguments, const struct fth_m
         return CLI_USAGE;
     int result = cli_obtain_trace(arguments, &option_set, NULL, NULL, &trace);
     if (result == CLI_DONE)
+        result = cli_edit_trace(arguments, &trace);
+    if (result == CLI_DONE)
         result = model_trace(arguments, trace, params, &options);
     fth_trace_close(trace);
     return result;
@@ -225,6 +229,8 @@ static int model(const struct cli_arguments *arguments)
     if (result == CLI_DONE)
         result =
             cli_apply_settings(arguments, &option_set, "l1.size_bytes=32K", set_parameter, params);
+    if (result == CLI_DONE)
+        result = cli_apply_changes(arguments, params);
     if (result == CLI_DONE && parameters) {
         result = put(arguments, FTH_MODEL_VIEW_PARAMETERS, NULL, params);
     } else if (result == CLI_DONE) {
@@ -246,6 +252,8 @@ static const struct cli_option *const options[] = {
     &option_l1_off,
     &option_orders,
     &option_sample,
+    &cli_option_what_if,
+    &cli_option_hints,
     CLI_KERNEL_OPTIONS,
     CLI_CAPSULE_OPTIONS,
     &cli_option_allow_files,
@@ -272,6 +280,9 @@ static const struct cli_example examples[] = {
      "show how much the figures depend on the order of blocks"},
     {"fathom model 2mm.trace --gpu h200 --sample 8",
      "simulate an eighth of each launch or a little more, which is faster"},
+    {"fathom model 2mm.trace --gpu h200 --hints", "show what to change in the kernels"},
+    {"fathom model 2mm.trace --gpu h200 --what-if merge=all",
+     "model blocks that load everything only once"},
     {"fathom model --parameters --gpu v100", "list the parameters of a V100"},
     {"fathom model k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]' --gpu h200",
      "model one kernel of a PTX file"},

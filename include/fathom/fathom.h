@@ -9,7 +9,7 @@
  *   benches.h        benches                    reports.h       reports
  *   dissection.h     dissecting caches          utilities.h     memory, sizes, names, files
  *   fingerprints.h   recognising GPUs           capsules.h      launches of CUDA programs
- *   captures.h       completing capsules
+ *   captures.h       completing capsules        advice.h        edits of traces, hints
  *
  * Errors
  *   A function that can fail returns enum fth_status: FTH_OK (0) or the kind of failure. It also
@@ -57,9 +57,9 @@
  *   Growing structs are those that the library allocates and returns as pointers to const:
  *
  *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference,
- *       fth_enrolled, fth_model_curve, fth_model_intervals, fth_model_row, fth_replay_launch,
- *       fth_replay_parameter, fth_trace_access, fth_trace_instruction, fth_trace_launch,
- * fth_trace_row
+ *       fth_enrolled, fth_hint, fth_model_curve, fth_model_intervals, fth_model_row,
+ * fth_replay_launch, fth_replay_parameter, fth_trace_access, fth_trace_instruction,
+ * fth_trace_launch, fth_trace_row
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.
@@ -68,6 +68,7 @@
  *   other structs or elements of arrays:
  *
  *       fth_bench_figure, fth_candidate, fth_cell, fth_column, fth_error, fth_explore_outcome,
+ *       fth_hint_figures,
  *       fth_identification, fth_launch_totals, fth_launch_view, fth_log, fth_model_counts,
  *       fth_model_interval, fth_model_parameter, fth_model_profile, fth_series, fth_shard,
  * fth_source_position, fth_table, fth_verdict
@@ -76,6 +77,7 @@
 #ifndef FATHOM_FATHOM_H
 #define FATHOM_FATHOM_H
 
+#include <fathom/advice.h>
 #include <fathom/benches.h>
 #include <fathom/cache_model.h>
 #include <fathom/capsules.h>

@@ -350,7 +350,7 @@ struct fth_traffic {
  * A request begins `first` times `stride_bytes` after the start of the memory, so that requests can
  * use different lines. */
 enum fth_hint_kind { FTH_HINT_FILL, FTH_HINT_SURVIVE, FTH_HINT_KINDS };
-struct fth_hint {
+struct fth_access_hint {
     enum fth_hint_kind kind;
     enum fth_path path; /* of the timed and the plain reads: CA or CG */
     uint64_t variants;  /* set of enum fth_variant; one of them for FTH_HINT_SURVIVE */
@@ -464,7 +464,7 @@ struct fth_request {
         struct fth_evict evict;
         struct fth_visit visit;
         struct fth_traffic traffic;
-        struct fth_hint hint;
+        struct fth_access_hint hint;
         struct fth_contend contend;
         struct fth_copies copies;
         struct fth_branch branch;

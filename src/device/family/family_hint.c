@@ -34,7 +34,7 @@ static const uint64_t copies = UINT64_C(1) << FTH_VARIANT_CP_CA | UINT64_C(1) <<
 static const double min_lines_per_s = 1e8;
 
 _Static_assert(FTH_VARIANTS <= 64, "a set of variants has 64 bits");
-_Static_assert(sizeof(struct fth_hint) <= sizeof(struct fth_chase),
+_Static_assert(sizeof(struct fth_access_hint) <= sizeof(struct fth_chase),
                "fth_request.chase must be the largest member");
 
 /* ---- requests ---- */
@@ -45,7 +45,7 @@ static enum fth_status refuse(struct fth_error *error, const char *member, uint6
     return fth_fail(error, FTH_INVALID, operation, member, "%" PRIu64 " %s", value, cause);
 }
 
-static enum fth_status check_fill(const struct fth_hint *hint, struct fth_error *error)
+static enum fth_status check_fill(const struct fth_access_hint *hint, struct fth_error *error)
 {
     if (hint->step_bytes == 0 || hint->step_bytes % 4 || hint->step_bytes > MAX_STRIDE_BYTES)
         return refuse(error, "hint.step_bytes", hint->step_bytes,
@@ -68,7 +68,7 @@ static enum fth_status check_fill(const struct fth_hint *hint, struct fth_error 
 
 static enum fth_status check_survive(const struct fth_request *request, struct fth_error *error)
 {
-    const struct fth_hint *hint = &request->hint;
+    const struct fth_access_hint *hint = &request->hint;
     if (hint->variants & (hint->variants - 1))
         return refuse(error, "hint.variants", hint->variants, "is more than one variant");
     if (hint->targets == 0 || hint->targets > MAX_TARGETS)
@@ -86,7 +86,7 @@ static enum fth_status check_survive(const struct fth_request *request, struct f
 
 static enum fth_status check(const struct fth_request *request, struct fth_error *error)
 {
-    const struct fth_hint *hint = &request->hint;
+    const struct fth_access_hint *hint = &request->hint;
     if ((unsigned)hint->kind >= FTH_HINT_KINDS)
         return refuse(error, "hint.kind", (uint64_t)hint->kind, "is not a kind of request");
     if (hint->variants == 0 || hint->variants >> FTH_VARIANTS)
@@ -105,7 +105,7 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
 
 static void write_text(const struct fth_request *request, struct fth_buffer *text)
 {
-    const struct fth_hint *hint = &request->hint;
+    const struct fth_access_hint *hint = &request->hint;
     const bool fill = hint->kind == FTH_HINT_FILL;
     fth_buffer_format(text, "hint %s", fill ? "fill" : "survive");
     for (uint64_t left = hint->variants; left; left &= left - 1)
@@ -147,7 +147,7 @@ static bool read_variants(struct fth_scanner *scanner, uint64_t *variants)
 
 static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
 {
-    struct fth_hint *hint = &request->hint;
+    struct fth_access_hint *hint = &request->hint;
     if (fth_scan(scanner, "survive "))
         hint->kind = FTH_HINT_SURVIVE;
     else if (!fth_scan(scanner, "fill "))
@@ -173,14 +173,14 @@ static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
            ((hint->held = fth_scan(scanner, " held")), true);
 }
 
-static uint64_t trials_per_variant(const struct fth_hint *hint)
+static uint64_t trials_per_variant(const struct fth_access_hint *hint)
 {
     return (uint64_t)hint->positions * hint->repeats;
 }
 
 static uint64_t count_samples(const struct fth_request *request)
 {
-    const struct fth_hint *hint = &request->hint;
+    const struct fth_access_hint *hint = &request->hint;
     return hint->kind == FTH_HINT_FILL
                ? trials_per_variant(hint) * (uint64_t)__builtin_popcountll(hint->variants)
                : hint->targets;
@@ -192,7 +192,7 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
                              struct fth_error *error)
 {
     const struct fth_request *request = lowered->request;
-    const struct fth_hint *hint = &request->hint;
+    const struct fth_access_hint *hint = &request->hint;
     FTH_TRY(fth_ticket_lower(runner, lowered, error));
     lowered->threads = hint->kind == FTH_HINT_FILL ? 32 : THREADS;
     lowered->shared_bytes = hint->variants & copies ? LANDING_BYTES : 0;
@@ -207,7 +207,7 @@ static enum fth_status launch(struct fth_runner *runner, const struct fth_family
                               const struct fth_lowered *lowered, struct fth_error *error)
 {
     const struct fth_request *request = lowered->request;
-    const struct fth_hint *hint = &request->hint;
+    const struct fth_access_hint *hint = &request->hint;
     const struct fth_ticket_memory *state = slot->state;
     const bool fill = hint->kind == FTH_HINT_FILL;
     const uint64_t sm = fth_ticket_sm(runner, request);
@@ -245,7 +245,7 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
                            const struct fth_lowered *lowered, uint32_t *cycles,
                            struct fth_error *error)
 {
-    const struct fth_hint *hint = &lowered->request->hint;
+    const struct fth_access_hint *hint = &lowered->request->hint;
     struct fth_ticket_memory *state = slot->state;
     const uint64_t parts =
         hint->first + (hint->kind == FTH_HINT_FILL

@@ -87,17 +87,17 @@ static struct fth_request make_request(const struct fill_study *study, size_t in
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.family = FTH_FAMILY_HINT;
     request.cold = study->plan->path == FTH_PATH_CG;
-    request.hint =
-        (struct fth_hint){.kind = FTH_HINT_FILL,
-                          .path = study->plan->path,
-                          .variants = study->variants,
-                          .stride_bytes = stride,
-                          .first = (uint32_t)(study->plan->start_bytes / stride) + part * trials,
-                          .offset_bytes = study->offsets[index],
-                          .step_bytes = (uint32_t)study->plan->sector_bytes,
-                          .positions = study->positions,
-                          .repeats = REPEATS,
-                          .delay_cycles = DELAY_CYCLES};
+    request.hint = (struct fth_access_hint){.kind = FTH_HINT_FILL,
+                                            .path = study->plan->path,
+                                            .variants = study->variants,
+                                            .stride_bytes = stride,
+                                            .first = (uint32_t)(study->plan->start_bytes / stride) +
+                                                     part * trials,
+                                            .offset_bytes = study->offsets[index],
+                                            .step_bytes = (uint32_t)study->plan->sector_bytes,
+                                            .positions = study->positions,
+                                            .repeats = REPEATS,
+                                            .delay_cycles = DELAY_CYCLES};
     return request;
 }
 

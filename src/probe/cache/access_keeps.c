@@ -22,16 +22,16 @@ static struct fth_request make_request(const struct fth_fill_plan *plan, uint64_
     const uint32_t stride = 3 * (uint32_t)plan->line_bytes;
     struct fth_request request = fth_request_make(plan->carveout_percent);
     request.family = FTH_FAMILY_HINT;
-    request.hint = (struct fth_hint){.kind = FTH_HINT_FILL,
-                                     .path = plan->path,
-                                     .variants = variants,
-                                     .stride_bytes = stride,
-                                     .first = (uint32_t)(plan->start_bytes / stride),
-                                     .step_bytes = WORD_BYTES,
-                                     .positions = 1,
-                                     .repeats = REPEATS,
-                                     .delay_cycles = DELAY_CYCLES,
-                                     .held = true};
+    request.hint = (struct fth_access_hint){.kind = FTH_HINT_FILL,
+                                            .path = plan->path,
+                                            .variants = variants,
+                                            .stride_bytes = stride,
+                                            .first = (uint32_t)(plan->start_bytes / stride),
+                                            .step_bytes = WORD_BYTES,
+                                            .positions = 1,
+                                            .repeats = REPEATS,
+                                            .delay_cycles = DELAY_CYCLES,
+                                            .held = true};
     return request;
 }
 

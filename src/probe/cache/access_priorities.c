@@ -76,16 +76,16 @@ static struct fth_request make_request(const struct fth_priority_plan *plan,
     const size_t run = index / count_repeats(plan);
     struct fth_request request = fth_request_make(plan->carveout_percent);
     request.family = FTH_FAMILY_HINT;
-    request.hint =
-        (struct fth_hint){.kind = FTH_HINT_SURVIVE,
-                          .path = plan->path,
-                          .variants = UINT64_C(1) << variants[run / PRESSURES],
-                          .stride_bytes = (uint32_t)stride,
-                          .first = (uint32_t)(plan->start_bytes / stride) +
-                                   (uint32_t)index * (count_targets(plan) + SHIFT),
-                          .prior = (uint32_t)plan->lines,
-                          .targets = count_targets(plan),
-                          .pressure = (uint32_t)(pressures[run % PRESSURES] * (double)plan->lines)};
+    request.hint = (struct fth_access_hint){
+        .kind = FTH_HINT_SURVIVE,
+        .path = plan->path,
+        .variants = UINT64_C(1) << variants[run / PRESSURES],
+        .stride_bytes = (uint32_t)stride,
+        .first = (uint32_t)(plan->start_bytes / stride) +
+                 (uint32_t)index * (count_targets(plan) + SHIFT),
+        .prior = (uint32_t)plan->lines,
+        .targets = count_targets(plan),
+        .pressure = (uint32_t)(pressures[run % PRESSURES] * (double)plan->lines)};
     return request;
 }
 

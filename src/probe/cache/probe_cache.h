@@ -153,7 +153,7 @@ struct fth_fill_plan {
     enum fth_path path;
     int carveout_percent;
     uint64_t line_bytes, sector_bytes;
-    uint64_t start_bytes;    /* in the memory of the family; see struct fth_hint */
+    uint64_t start_bytes;    /* in the memory of the family; see struct fth_access_hint */
     double threshold_cycles; /* a timed read takes more if it misses; 0: the controls show it */
     bool stores;             /* stores and copies; otherwise loads and prefetches */
 };

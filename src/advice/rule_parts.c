@@ -1,0 +1,83 @@
+/* What all rules use: texts, the lines of instructions, and lists of candidates. */
+#include "advice/advice_parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *fth_rule_text(struct fth_arena *arena, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)fth_vformat(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return fth_arena_text(arena, text);
+}
+
+bool fth_candidate_add(struct fth_candidates *candidates,
+                       const struct fth_candidate_hint *candidate)
+{
+    for (size_t i = 0; i < candidate->trial_count; i++)
+        if (!candidate->trials[i])
+            return false;
+    if ((!candidate->hint.text && !candidate->complete) || !candidate->hint.evidence ||
+        !fth_grow((void **)&candidates->items, candidates->count, &candidates->capacity,
+                  sizeof *candidates->items))
+        return false;
+    candidates->items[candidates->count] = *candidate;
+    candidates->items[candidates->count++].hint.kernel = candidates->facts->kernel;
+    return true;
+}
+
+const char *fth_rule_edit(struct fth_candidates *candidates, const char *name, const bool *chosen,
+                          const char *end)
+{
+    const struct fth_facts *facts = candidates->facts;
+    struct fth_buffer text = {0};
+    bool known = true;
+    fth_buffer_format(&text, "%s=", name);
+    for (size_t i = 0, count = 0; i < facts->count; i++) {
+        const uint32_t line = facts->items[i].instruction->line;
+        bool listed = false; /* an earlier instruction is on the same line */
+        for (size_t k = 0; k < i && chosen[i]; k++)
+            listed = listed || (chosen[k] && facts->items[k].instruction->line == line);
+        if (!chosen[i] || listed)
+            continue;
+        known = known && line;
+        fth_buffer_format(&text, "%s%u", count++ ? "," : "", (unsigned)line);
+    }
+    fth_buffer_text(&text, end);
+    const char *copy = text.failed ? NULL
+                       : known     ? fth_arena_text(candidates->arena, text.data)
+                                   : "";
+    fth_buffer_fini(&text);
+    return copy;
+}
+
+const char *fth_rule_place(const struct fth_trace_instruction *instruction, char *text, size_t size)
+{
+    if (fth_source_file(instruction->source))
+        return fth_source_text(instruction->source, text, size);
+    if (instruction->source_line)
+        (void)fth_format(text, size, "source line %u", (unsigned)instruction->source_line);
+    else if (instruction->line)
+        (void)fth_format(text, size, "PTX line %u", (unsigned)instruction->line);
+    else
+        (void)fth_format(text, size, "an unknown line");
+    return text;
+}
+
+void fth_rule_unrolled(const struct fth_candidates *candidates, size_t first, bool *chosen)
+{
+    const struct fth_facts *facts = candidates->facts;
+    const struct fth_trace_instruction *model = facts->items[first].instruction;
+    for (size_t i = 0; i < facts->count; i++) {
+        const struct fth_trace_instruction *other = facts->items[i].instruction;
+        chosen[i] =
+            i == first || (i > first && !candidates->explained[i] && model->source_line &&
+                           other->kind == model->kind && other->source_line == model->source_line &&
+                           fth_source_equal(other->source, model->source));
+    }
+}

@@ -1,0 +1,233 @@
+/* Rules about the caches: data that the L1 holds too briefly, loads that bypass it, and blocks
+ * whose order makes the L2 miss. */
+#include "advice/advice_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Minimum part of the read sectors of the L1s that are capacity misses. Chosen. */
+static const double MIN_CAPACITY_PART = 0.1;
+/* A load has no reuse if it accesses at most this many times its footprint; it has reuse from
+ * MIN_REUSE times on. Chosen. */
+static const double MAX_STREAM = 1.1, MIN_REUSE = 2;
+/* Minimum ratio of the bytes that are read from memory to the different bytes that are read. The L2
+ * of many GPUs fetches pairs of sectors, so a small excess is normal. */
+static const double MIN_REFETCH = 1.5;
+
+/* The cache operators of fth_trace_instruction.cache_op. */
+enum { OP_NONE = 0, OP_CA = 1, OP_CG = 2, OP_CV = 5, OP_NC = 8, OP_VOLATILE = 9 };
+enum { L1_PRIORITY_MASK = 7, L1_NO_ALLOCATE = 5 };
+
+/* ---- capacity of the L1 ---- */
+
+static bool capacity_text(struct fth_arena *arena, const struct fth_facts *facts,
+                          const struct fth_candidate_hint *candidate, size_t trial,
+                          const char **text)
+{
+    const char *value = strchr(candidate->trials[trial], '=') + 1;
+    const double size = (double)facts->row->l1_bytes;
+    const unsigned long number = strtoul(value, NULL, 10);
+    char l1[40], needed[40];
+    (void)fth_size_format(size, l1, sizeof l1);
+    if (strncmp(candidate->trials[trial], "gpu.", 4) == 0)
+        *text = fth_rule_text(
+            arena,
+            "The %d blocks that run on an SM at the same time reuse more data than its L1 (%s) "
+            "holds. Use tiles of about %.0f %% of today's size, or let only %lu %s run on an SM.",
+            (int)facts->row->blocks_at_once, l1,
+            100 * (double)number / (double)facts->row->blocks_at_once, number,
+            number == 1 ? "block" : "blocks");
+    else
+        *text = fth_rule_text(
+            arena,
+            "The blocks that run on an SM at the same time reuse more data than its L1 (%s) holds; "
+            "%s would suffice. Use tiles of about %.0f %% of today's size.",
+            l1, fth_size_format((double)number, needed, sizeof needed),
+            100 * size / (double)number);
+    return *text;
+}
+
+bool fth_rule_capacity(struct fth_candidates *candidates)
+{
+    /* The sizes that are tried, as factors of today's: "exceeds the L1 by little". */
+    static const double factors[] = {1.25, 1.5, 2};
+    const struct fth_model_row *row = candidates->facts->row;
+    const double sectors = (double)row->l1.sectors[FTH_TRACE_READ],
+                 capacity = (double)row->l1_misses.capacity;
+    struct fth_candidate_hint candidate = {
+        .hint = {.rule = "l1_capacity",
+                 .evidence = fth_rule_text(candidates->arena,
+                                           "%.0f %% of the read sectors miss in the L1 because "
+                                           "too much other data was read in between",
+                                           sectors > 0 ? 100 * capacity / sectors : 0)},
+        .excess_sectors = capacity,
+        .complete = capacity_text};
+    if (!(capacity > 0) || capacity < MIN_CAPACITY_PART * sectors)
+        return true;
+    for (uint64_t blocks = row->blocks_at_once / 2; blocks && candidate.trial_count < 3;
+         blocks /= 2)
+        candidate.trials[candidate.trial_count++] =
+            fth_rule_text(candidates->arena, "gpu.max_blocks=%lu", (unsigned long)blocks);
+    for (size_t i = 0; i < FTH_COUNT(factors); i++) {
+        /* A multiple of 4 KiB, which every number of ways divides that GPUs have. */
+        const uint64_t bytes = (uint64_t)((double)row->l1_bytes * factors[i]) / 4096 * 4096;
+        candidate.trials[candidate.trial_count++] =
+            fth_rule_text(candidates->arena, "l1.size_bytes=%lu", (unsigned long)bytes);
+    }
+    return fth_candidate_add(candidates, &candidate);
+}
+
+/* ---- order of blocks ---- */
+
+bool fth_rule_block_order(struct fth_candidates *candidates)
+{
+    const struct fth_facts *facts = candidates->facts;
+    const struct fth_model_row *row = facts->row;
+    double footprint = 0;
+    for (size_t i = 0; i < facts->count; i++)
+        if (facts->items[i].instruction->kind == FTH_TRACE_READ)
+            footprint += (double)facts->items[i].footprint_sectors;
+    if (!(footprint > 0) || facts->launch->grid[0] < 2 || facts->launch->grid[1] < 2 ||
+        (double)row->dram_reads < MIN_REFETCH * footprint * (double)row->launches)
+        return true;
+    return fth_candidate_add(
+        candidates,
+        &(struct fth_candidate_hint){
+            .hint = {.rule = "block_order",
+                     .text = "Blocks that use the same data run at different times, so the L2 has "
+                             "replaced it before it is used again. Compute the position of a block "
+                             "from its number in another order.",
+                     .evidence = fth_rule_text(
+                         candidates->arena,
+                         "each launch reads %.1f times the bytes that its loads touch from memory",
+                         (double)row->dram_reads / (footprint * (double)row->launches))},
+            .trials = {"blocks=swap", "blocks=tile8", "blocks=tile16"},
+            .trial_count = 3,
+            .excess_sectors = (double)row->dram_reads - footprint * (double)row->launches});
+}
+
+/* ---- streaming ---- */
+
+/* Returns whether a load uses the L1 in the normal way. */
+static bool is_plain_load(const struct fth_trace_instruction *instruction)
+{
+    return instruction->kind == FTH_TRACE_READ && !(instruction->hints & L1_PRIORITY_MASK) &&
+           (instruction->cache_op == OP_NONE || instruction->cache_op == OP_CA ||
+            instruction->cache_op == OP_NC);
+}
+
+/* Returns the capacity misses of the loads that have reuse. */
+static double reuse_misses(const struct fth_facts *facts)
+{
+    double misses = 0;
+    for (size_t i = 0; i < facts->count; i++) {
+        const struct fth_fact *fact = &facts->items[i];
+        if (fact->row && is_plain_load(fact->instruction) &&
+            (double)fact->sectors >= MIN_REUSE * (double)fact->footprint_sectors)
+            misses += (double)fact->row->l1_misses.capacity;
+    }
+    return misses;
+}
+
+bool fth_rule_streaming(struct fth_candidates *candidates)
+{
+    const struct fth_facts *facts = candidates->facts;
+    const double misses = reuse_misses(facts);
+    bool *chosen = calloc(facts->count + 1, sizeof *chosen);
+    size_t first = SIZE_MAX;
+    char place[200];
+    double sectors = 0;
+    bool done = chosen;
+    for (size_t i = 0; i < facts->count && done; i++) {
+        const struct fth_fact *fact = &facts->items[i];
+        chosen[i] = is_plain_load(fact->instruction) &&
+                    (double)fact->sectors <= MAX_STREAM * (double)fact->footprint_sectors;
+        if (!chosen[i])
+            continue;
+        first = first == SIZE_MAX ? i : first;
+        sectors += (double)fact->sectors;
+    }
+    if (done && first != SIZE_MAX &&
+        misses >= MIN_CAPACITY_PART * (double)facts->row->l1.sectors[FTH_TRACE_READ]) {
+        const char *one = fth_rule_edit(candidates, "hint", chosen, ":evict_first");
+        const char *other = fth_rule_edit(candidates, "hint", chosen, ":no_allocate");
+        const struct fth_trace_instruction *instruction = facts->items[first].instruction;
+        done = fth_candidate_add(
+            candidates,
+            &(struct fth_candidate_hint){
+                .hint = {.rule = "streaming",
+                         .instruction = instruction,
+                         .text = fth_rule_text(
+                             candidates->arena,
+                             "The data that is loaded at %s is not used again, but evicts data "
+                             "from the L1 that is. Load it with __ldcs() or ld.global with "
+                             "L1::evict_first or L1::no_allocate.",
+                             fth_rule_place(instruction, place, sizeof place)),
+                         .evidence = fth_rule_text(
+                             candidates->arena,
+                             "%.0f sectors are loaded once; other loads miss %.0f sectors that the "
+                             "L1 held before",
+                             sectors, misses)},
+                .trials = {one, other},
+                .trial_count = (!one || *one) ? 2 : 0,
+                .excess_sectors = misses});
+    }
+    free(chosen);
+    return done;
+}
+
+/* ---- loads that bypass the L1 ---- */
+
+/* Returns whether a load bypasses the L1 although the kernel reads its data several times and does
+ * not write it. */
+static bool bypasses(const struct fth_facts *facts, const struct fth_fact *fact)
+{
+    const struct fth_trace_instruction *instruction = fact->instruction;
+    if (instruction->kind != FTH_TRACE_READ ||
+        (double)fact->sectors < MIN_REUSE * (double)fact->footprint_sectors ||
+        !(instruction->cache_op == OP_CG || instruction->cache_op == OP_CV ||
+          instruction->cache_op == OP_VOLATILE ||
+          (instruction->hints & L1_PRIORITY_MASK) == L1_NO_ALLOCATE))
+        return false;
+    for (size_t i = 0; i < facts->count; i++)
+        if (facts->items[i].instruction->kind != FTH_TRACE_READ &&
+            facts->items[i].low < fact->high && fact->low < facts->items[i].high)
+            return false;
+    return true;
+}
+
+bool fth_rule_bypass(struct fth_candidates *candidates)
+{
+    const struct fth_facts *facts = candidates->facts;
+    bool *chosen = calloc(facts->count + 1, sizeof *chosen);
+    bool done = chosen;
+    for (size_t i = 0; i < facts->count && done; i++) {
+        const struct fth_fact *fact = &facts->items[i];
+        char place[200];
+        if (!bypasses(facts, fact))
+            continue;
+        memset(chosen, 0, facts->count * sizeof *chosen);
+        chosen[i] = true;
+        const char *edit = fth_rule_edit(candidates, "hint", chosen, ":nc");
+        done = fth_candidate_add(
+            candidates,
+            &(struct fth_candidate_hint){
+                .hint = {.rule = "l1_bypass",
+                         .instruction = fact->instruction,
+                         .text = fth_rule_text(
+                             candidates->arena,
+                             "The load at %s bypasses the L1, although the kernel loads its data "
+                             "several times and does not write it. Use a plain load, or "
+                             "ld.global.nc (const __restrict__), unless another kernel writes the "
+                             "data at the same time.",
+                             fth_rule_place(fact->instruction, place, sizeof place)),
+                         .evidence = fth_rule_text(
+                             candidates->arena, "each sector is loaded %.1f times",
+                             (double)fact->sectors / (double)fact->footprint_sectors)},
+                .trials = {edit},
+                .trial_count = !edit || *edit,
+                .excess_sectors = (double)(fact->sectors - fact->footprint_sectors)});
+    }
+    free(chosen);
+    return done;
+}
