@@ -30,7 +30,7 @@ function ticksOf(scale, binary, spacing, whole = false) {
 
 /* The text of a tick. Large counts are abbreviated (20k); the tooltip shows them in full. */
 function tickText(value, format) {
-  return format === number && Math.abs(value) >= 1e4 && value % 1000 === 0 ? d3.format("~s")(value) : format(value);
+  return format === number && Math.abs(value) >= 1e4 && value % 1000 === 0 ? d3.format("~s")(value) : format === rate ? rate(value).replace(/\.0+(?= )/, "") : format(value);
 }
 
 /* The range of values that an axis shows, with a margin. `tight`: a linear axis that need not include 0. */

@@ -52,7 +52,7 @@ function boxTexts(t) {
   const usedText = (name) => numberOr(t.efficiency[name]) !== null ? [`${percent(t.efficiency[name])} of the moved bytes are used`] : [];
   const level = (title, name, extra = []) => ({ title, lines: [...(t.hits[name] ? hits(name) : []), ...extra, ...used(name), ...floor(name)], tip: [title, ...(t.hits[name] ? hits(name) : []), `${bytes(t[name].total)} moved`, ...extra, ...usedText(name), ...floorText(name)] });
   return { sm: { title: "SMs", lines: [...(t.requested !== null ? ["request", shortBytes(t.requested)] : []), ...floor("issue")], tip: ["SMs", ...(t.requested !== null ? [`threads request ${bytes(t.requested)}`] : []), ...floorText("issue")] },
-    l1: level("L1 data", "l1"), l2: level("L2", "l2", t.far ? [t.far.share === null ? "no hits" : `near ${percent(1 - t.far.share, 2)}, far ${percent(t.far.share, 2)}`] : []), memory: level("Memory", "memory"),
+    l1: level("L1 data", "l1"), l2: level("L2", "l2", t.far ? [t.far.share === null ? "no hits" : `far ${percent(t.far.share, 2)} of hits`] : []), memory: level("Memory", "memory"),
     shared: { title: "Shared", lines: [`${tickText(t.wavefronts, compact)} wavefronts`, `ideal ${tickText(t.idealWavefronts, compact)}`, ...floor("shared")], tip: ["Shared memory", `${number(t.wavefronts)} wavefronts, ${number(t.idealWavefronts)} without bank conflicts`, ...floorText("shared")] } };
 }
 
@@ -118,7 +118,7 @@ const TRAFFIC_COLUMNS = ["level", "read_bytes", "written_bytes", "moved_bytes", 
 const trafficRows = (t) => ["l1", "l2", "memory"].map((level) => [level, t[level].read, t[level].write, t[level].total, numberOr(t.efficiency[level]), t.hits[level] ? t.hits[level][0] : null, t.hits[level] ? t.hits[level][1] : null, numberOr(t.floors[level])])
   .concat(t.wavefronts ? [["shared", null, null, null, t.idealWavefronts / t.wavefronts, null, null, numberOr(t.floors.shared)]] : []);
 
-const arrowLegend = (t) => el("div", { class: "legend" }, legendKey("read", 0), legendKey("written, with atomics", 1), ...(t.wavefronts ? [legendKey("shared memory, 128 bytes per wavefront", 2)] : []));
+const arrowLegend = (t) => el("div", { class: "legend" }, legendKey("read", 0), legendKey("written, with atomics", 1), ...(t.wavefronts ? [legendKey("shared memory, 128 bytes per wavefront", 2)] : []), ...(t.far && t.far.share !== null ? [legendKey("bar in the L2: hits in the near partition", 0), legendKey("in the far partition", 4)] : []));
 
 function memoryChart(grid, kernel, model) {
   const t = trafficOf(kernel, model);
@@ -140,7 +140,7 @@ function changeRows(a, b) {
   return rows.filter(([, x, y]) => x !== null || y !== null).map(([what, x, y]) => [what, x, y, x > 0 && y !== null ? y / x : null]);
 }
 
-const changeText = (ratio) => ratio === null ? "–" : ratio === 1 ? "same" : ratio < 1 ? `${number(1 / ratio, 3)} times less` : `${number(ratio, 3)} times more`;
+const changeText = (ratio) => ratio === null ? "–" : ratio === 1 ? "same" : ratio < 1 ? ratio ? `divided by ${number(1 / ratio, 3)}` : "none left" : `times ${number(ratio, 3)}`;
 
 /* Two runs side by side. */
 function beforeAfter(grid, entries) {
@@ -213,7 +213,7 @@ function kernelRoofline(grid, entries) {
     return { x, y, label: few && level === levels[levels.length - 1].level ? cut(label, 30) : "", lines: [label, `${title}: ${number(x, 3)} bytes requested per byte moved`, `${rate(y)} requested`, `${percent(reached)} of the bandwidth of ${title}`] };
   }) }));
   const [low, high] = d3.extent(dots.flatMap((s) => s.points), (p) => p.x);
-  const roofs = levels.map(({ title, bandwidth }, i) => ({ name: `${title} ${rate(bandwidth)}`, colour: i, join: true, dots: 0, points: [low / 3, high * 3].map((x) => ({ x, y: x * bandwidth, lines: [`${title}: ${rate(bandwidth)}`] })) }));
+  const roofs = levels.map(({ title, bandwidth }, i) => ({ name: `${title} ${rate(bandwidth)}`, colour: i, join: true, dots: 0, points: [low / 5, high * 3].map((x) => ({ x, y: x * bandwidth, lines: [`${title}: ${rate(bandwidth)}`] })) }));
   const frame = addFigure(grid, { title: "Kernels on the roofline of each memory level", name: "kernel-roofline", wide: true, columns: ["kernel", "level", "requested_per_moved_byte", "requested_bytes_per_s", "part_of_bandwidth"], rows,
     note: `Each kernel has one dot per memory level: across, the bytes that its threads request per byte that the level moves; up, the bytes that they request per second of ${estimated ? "estimated time" : "its time floor"}. Each line is the measured bandwidth of a level, which the dot of its colour cannot exceed; the closer the dot, the more the level limits the kernel.` });
   xyChart(frame, { series: [...roofs, ...dots], xLog: true, yLog: true, xLabel: "bytes requested per byte moved", yLabel: "requested bytes per second", yFormat: rate, height: 400 });

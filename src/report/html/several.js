@@ -32,10 +32,12 @@ function latencySteps(gpu) {
   return levels.length > 1 ? points : [];
 }
 
-/* The measured curve with the most points of loads through the L1, if a recording of this GPU is in the report. */
+const rangeOf = (curve) => { const [low, high] = d3.extent(listOf(curve.points), (p) => p.footprint); return low > 0 ? high / low : 0; };
+
+/* The measured curve of loads through the L1 with the widest range of footprints, if a recording of this GPU is in the report. */
 function measuredCurve(gpu, entries) {
   const { name, uuid, backend } = deviceOf(gpu), own = entries.filter((e) => schemaOf(e) === "fathom-evidence").filter((e) => { const d = deviceOf(e.document); return d.name === name && d.uuid === uuid && d.backend === backend; });
-  const curves = own.flatMap((e) => listOf(e.document.curves)).filter((c) => c.path === "ca" && !(c.stride_bytes >= 1 << 16)).sort((a, b) => listOf(b.points).length - listOf(a.points).length);
+  const curves = own.flatMap((e) => listOf(e.document.curves)).filter((c) => c.path === "ca" && !(c.stride_bytes >= 1 << 16)).sort((a, b) => rangeOf(b) - rangeOf(a));
   return curves.length ? listOf(curves[0].points).map((p) => ({ x: p.footprint, y: p.mean, lines: [nameOf(deviceOf(gpu)), `footprint ${bytes(p.footprint)}`, `${number(p.mean)} cycles measured`] })).sort((a, b) => a.x - b.x) : [];
 }
 
@@ -43,9 +45,9 @@ function severalFootprints(grid, gpus, entries) {
   const steps = gpus.map(({ gpu }, i) => ({ name: nameOf(deviceOf(gpu)), colour: i, step: true, dots: 3, points: latencySteps(gpu) })).filter((s) => s.points.length);
   if (!steps.length) return;
   const measured = gpus.map(({ gpu }, i) => ({ name: `${nameOf(deviceOf(gpu))}, measured`, colour: i, join: false, dots: 2, points: measuredCurve(gpu, entries) })).filter((s) => s.points.length), series = [...steps, ...measured];
-  const frame = addFigure(grid, { title: "Latency by footprint, all GPUs", name: "all-footprint", wide: true, note: `Lines: the latency of the smallest cache that holds the footprint, from the sizes and latencies of the descriptions.${measured.length ? " Dots without lines: measured loads, with the cost of reading the clock." : ""}`,
+  const frame = addFigure(grid, { title: "Latency by footprint, all GPUs", name: "all-footprint", note: `Lines: the latency of the smallest cache that holds the footprint, from the sizes and latencies of the descriptions.${measured.length ? " Dots without lines: measured loads, with the cost of reading the clock." : ""}`,
     columns: ["gpu", "footprint_bytes", "cycles"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
-  xyChart(frame, { series, xLog: true, yLog: true, xLabel: "footprint, bytes", yLabel: "latency, cycles", xFormat: bytes, height: 400 });
+  xyChart(frame, { series, xLog: true, yLog: true, xLabel: "footprint, bytes", yLabel: "latency, cycles", xFormat: bytes, height: 330 });
 }
 
 /* The section that shows all GPUs of the report together. */

@@ -34,7 +34,8 @@ function deviceOf(document_) {
 
 /* The display name of a GPU, with its UUID if several GPUs have the same name. */
 function nameOf({ name, uuid, backend }) {
-  const several = new Set(data.documents.map((e) => deviceOf(e.document)).filter((d) => d.name === name && d.backend === backend && d.uuid).map((d) => d.uuid)).size > 1;
+  const alike = data.documents.map((e) => ({ ...deviceOf(e.document), isGpu: schemaOf(e) === "fathom-gpu" })).filter((d) => d.name === name && d.backend === backend && (d.uuid || d.isGpu));
+  const several = new Set(alike.map((d) => d.uuid)).size > 1;
   return `${name === undefined ? "GPU" : name}${backend === "simulated" ? ", simulated" : ""}${several && uuid ? ` (${uuid.slice(0, 12)}…)` : ""}`;
 }
 

@@ -4,7 +4,7 @@
 const POLICIES = { lru: "LRU: evicts the line that was not used for the longest time", fifo: "FIFO: evicts the line that was loaded first", lfu: "LFU: evicts the line that was used least often",
   plru: "tree pseudo-LRU: bits in a binary tree point to the half that was used less recently", random: "random: every way is equally likely", weighted: "random, with a different probability for each way",
   clock: "clock: a hand sweeps over the rows of tags and evicts one line of each row" };
-const MAX_DRAWN_SETS = 6, MAX_DRAWN_WAYS = 16; /* sets and ways drawn of each cache; more would be too small to read */
+const MAX_DRAWN_SETS = 4, MAX_DRAWN_WAYS = 16; /* sets and ways drawn of each cache; more would be too small to read */
 
 /* The ways in the order in which tree pseudo-LRU evicts them, after lines were loaded into the ways from left to right. `ways` is a power of two. */
 function plruOrder(ways) {
@@ -59,10 +59,10 @@ function drawIndexBits(svg, items, lists, lineBits, left, top, width) {
 function drawStructure(grid, gpu, name) {
   const sets = valueOf(gpu, name, "sets"), ways = valueOf(gpu, name, "ways"), policy = textOf(valueOf(gpu, name, "policy")), unit = valueOf(gpu, name, "line_bytes") || valueOf(gpu, name, "page_bytes"), tlb = name.startsWith("tlb_");
   const weights = valueOf(gpu, name, "way_weights"), rowWays = policy === "clock" ? valueOf(gpu, name, "row_ways", 4) : null, bits = indexBits(gpu, name);
-  const shape = `${number(sets)} set${sets === 1 ? "" : "s"}${ways ? ` of ${number(ways)} ways` : ""}${unit ? `, ${tlb ? "pages" : "lines"} of ${bytes(unit)}` : ""}`;
+  const shape = `${number(sets)} set${sets === 1 ? "" : "s"}${ways ? ` of ${number(ways)} ways` : ""}${unit ? `, ${tlb ? "pages" : "lines"} of ${unit < 1024 ? `${unit} bytes` : bytes(unit)}` : ""}`;
   const unknown = field(field(gpu.elements[name], "unknown"), "policy"), rule = policy ? field(POLICIES, policy) || policy : `unknown${unknown ? `: ${cut(unknown, 200)}` : ""}`;
   const order = ways ? victimOrder(policy, ways) : [], numbered = order.length ? " Numbers: the order of eviction after lines were loaded from left to right." : policy === "clock" ? " Columns are rows of tags; numbers: the order in which the hand visits them." : "";
-  const frame = addFigure(grid, { title: `${titleOf(name)}: ${shape}`, name: `structure-${name}`, note: `Replacement: ${rule}.${numbered}`, columns: ["figure", "value"], rows: [["sets", sets], ["ways", ways], ["line_bytes", unit], ["policy", policy || "unknown"], ["victim_order", order.join(" ")], ["index_bits", bits.map((list) => list.join("^")).join(" ")]] });
+  const frame = addFigure(grid, { title: `${titleOf(name)}`, name: `structure-${name}`, note: `${shape[0].toUpperCase()}${shape.slice(1)}. Replacement: ${rule}.${numbered}`, columns: ["figure", "value"], rows: [["sets", sets], ["ways", ways], ["line_bytes", unit], ["policy", policy || "unknown"], ["victim_order", order.join(" ")], ["index_bits", bits.map((list) => list.join("^")).join(" ")]] });
   frame.node.querySelector("details").remove();
   const drawnRows = rowWays ? Math.min(rowWays, 4) : Math.min(sets, MAX_DRAWN_SETS), total = rowWays ? valueOf(gpu, name, "rows", Math.ceil((ways || 1) / rowWays)) : ways || 1, columns = Math.min(total, MAX_DRAWN_WAYS);
   const width = widthOf(frame), left = 62, cell = Math.min(28, (width - left - 30) / columns), high = 18, extra = bits.length ? bits.length * 15 + 30 : 0, bottom = 22 + drawnRows * high;
@@ -72,6 +72,10 @@ function drawStructure(grid, gpu, name) {
     const last = row === drawnRows - 1 && !rowWays && sets > drawnRows, y = 20 + row * high;
     svg.append("text").attr("class", "soft small").attr("x", left - 6).attr("y", y + 12).attr("text-anchor", "end").text(rowWays ? row ? "" : "one set" : `set ${last ? sets - 1 : row}`);
     for (let column = 0; column < columns; column++) {
+      if (total > columns && column === columns - 2) {
+        svg.append("text").attr("class", "soft").attr("x", left + (column + 0.5) * cell - 1).attr("y", y + 12).attr("text-anchor", "middle").text("⋯");
+        continue;
+      }
       const way = column === columns - 1 && total > columns ? total - 1 : column, rank = rowWays ? row ? null : way + 1 : order[way], part = share ? weights[way] / share : null;
       const strength = rank ? 1 - 0.8 * (rank - 1) / Math.max(1, rowWays ? total : ways) : part !== null ? part : 0.12;
       svg.append("rect").attr("class", "way").attr("x", left + column * cell).attr("y", y).attr("width", cell - 2).attr("height", high - 3).attr("fill", colour(0)).attr("fill-opacity", 0.15 + 0.5 * strength);
@@ -79,7 +83,6 @@ function drawStructure(grid, gpu, name) {
       if (6.2 * text.length < cell - 2) svg.append("text").attr("class", "small").attr("x", left + column * cell + (cell - 2) / 2).attr("y", y + 12).attr("text-anchor", "middle").text(text);
       items.push({ x: left + column * cell + cell / 2, y, lines: [rowWays ? `row ${way + 1} of ${total}, tag ${row + 1}` : `set ${last ? sets - 1 : row}, way ${way + 1}`, rank ? rowWays ? `the hand visits this row as number ${rank}` : `evicted as number ${rank}` : part !== null ? `evicted with a probability of ${percent(part)}` : policy === "random" ? "all ways are equally likely to be evicted" : "order of eviction unknown"], box: [left + column * cell, y, cell - 2, high - 3] });
     }
-    if (total > columns) svg.append("text").attr("class", "soft").attr("x", left + (columns - 1) * cell - 1).attr("y", y + 12).attr("text-anchor", "middle").text("⋯");
   }
   if (!rowWays && sets > drawnRows) svg.append("text").attr("class", "soft small").attr("x", left).attr("y", bottom + 10).text(`${number(sets)} sets; the last one is at the bottom`);
   else if (rowWays && sets > 1) svg.append("text").attr("class", "soft small").attr("x", left).attr("y", bottom + 10).text(`one of ${number(sets)} sets`);
