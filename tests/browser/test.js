@@ -291,8 +291,8 @@ test("the printed page has no buttons and fits the paper", async ({ browser, h20
   assert.ok(Number(height) > Number(width), "the paper is in portrait format");
   const sheets = pageCount(pdf);
   assert.ok(sheets >= 3 && sheets <= 15, `${sheets} pages`);
-  await page.setViewportSize({ width: 718, height: 1046 });
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 718, "the page fits A4 in portrait format");
+  await page.setViewportSize({ width: 703, height: 1069 });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 703, "the page fits A4 in portrait format");
   assert.deepStrictEqual(await unreadable(page), []);
   await page.context().close();
 });

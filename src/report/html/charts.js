@@ -181,6 +181,7 @@ function xyChart(frame, given) {
   const all = series.flatMap((s) => s.points);
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curve${series.length === 1 ? "" : "s"}, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
   const { svg, width } = drawing, { x: x0, y: y0, area, xTicks, yTicks } = scalesOf(all, width, height, options), layers = layersOf(svg, area, frame, height, xLabel, yLabel);
+  svg.classed("curves", true);
   let view = { x: x0, y: y0 }, scale = 1, everySample = false, drawnSamples = [];
   const shown = series.map((s) => !s.off);
   const inView = (p) => view.x(p.x) >= area.left - 1 && view.x(p.x) <= area.right + 1 && view.y(p.y) >= area.top - 1 && view.y(p.y) <= area.bottom + 1;

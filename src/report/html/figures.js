@@ -20,7 +20,7 @@ function figureTable(grid, gpu, id) {
   if (details) details.remove();
   const search = el("input", { type: "search", class: "search", placeholder: "Search, for example: l1 latency", "aria-label": "Search the figures" });
   const place = el("div", { class: "figures" });
-  frame.body.append(search, place, el("p", { class: "note onpaper" }, "Methods and notes are in the file, not on paper."));
+  frame.body.append(search, place, el("p", { class: "note onpaper" }, "Intervals, sources, methods and notes are in the file, not on paper."));
   const titles = ["memory", "figure", "value", "interval", "source", "confidence", "samples", "method", "note"];
   const texts = rows.map(([section, name, value, low, high, source, confidence, samples, method, note]) => [titleOf(section), figureName(name), figureText(name, value),
     low !== undefined && low !== null && high !== undefined && low !== high ? `${figureText(name, low)} to ${figureText(name, high)}` : "", textOf(source), confidence === undefined || confidence === null ? "" : number(confidence, 3), samples === undefined || samples === null ? "" : number(samples), cut(textOf(method), 2000), cut(textOf(note), 2000)]);

@@ -29,9 +29,9 @@ function trafficOf(kernel, model) {
     bottleneck: textOf(kernel.bottleneck || kernel.limited_by), time: numberOr(kernel.time_us), floor: numberOr(kernel.time_floor_us, d3.max(Object.values(kernel.floors_us || {}).map((v) => numberOr(v, 0))) || null) };
 }
 
-const LEVEL_NAMES = { l1: "the L1 data cache", l2: "the L2 cache", memory: "device memory", dram: "device memory", shared: "shared memory", issue: "the issue of instructions" };
+const LEVEL_NAMES = { l1: "the L1 data cache", l2: "the L2 cache", memory: "device memory", dram: "device memory", shared: "shared memory", issue: "the issue of instructions", latency: "latency" };
 /* The box of the chart that a bottleneck belongs to. */
-const BOTTLENECK_BOX = { l1: "l1", l2: "l2", memory: "memory", dram: "memory", shared: "shared", issue: "sm" };
+const BOTTLENECK_BOX = { l1: "l1", l2: "l2", memory: "memory", dram: "memory", shared: "shared", issue: "sm", latency: "sm" };
 
 /* The boxes of the memory chart as [x, y, width, height]: from left to right or, in a narrow drawing, from top to bottom. */
 function chartLayout(width, withShared) {
@@ -46,10 +46,10 @@ function chartLayout(width, withShared) {
 
 /* What the boxes show: title, lines, and the tooltip. */
 function boxTexts(t) {
-  const floor = (name) => numberOr(t.floors[name]) !== null ? [`≥ ${number(t.floors[name], 3)} µs`] : [], used = (name) => numberOr(t.efficiency[name]) !== null ? [`${percent(t.efficiency[name])} used`] : [];
+  const floor = (name) => numberOr(t.floors[name]) !== null ? [`≥ ${number(t.floors[name], 3)} µs`] : [], used = (name) => numberOr(t.efficiency[name]) !== null ? [`used/moved ${number(t.efficiency[name], 2)}`] : [];
   const hits = (level) => [[t.hits[level][0], "reads"], [t.hits[level][1], "writes"]].filter(([ratio]) => ratio !== null).map(([ratio, what]) => `${what} hit ${percent(ratio)}`);
   const floorText = (name) => numberOr(t.floors[name]) !== null ? [`takes at least ${number(t.floors[name])} µs at the measured rate`] : [];
-  const usedText = (name) => numberOr(t.efficiency[name]) !== null ? [`${percent(t.efficiency[name])} of the moved bytes are used`] : [];
+  const usedText = (name) => numberOr(t.efficiency[name]) !== null ? [`${number(t.efficiency[name], 3)} bytes used per byte moved`] : [];
   const level = (title, name, extra = []) => ({ title, lines: [...(t.hits[name] ? hits(name) : []), ...extra, ...used(name), ...floor(name)], tip: [title, ...(t.hits[name] ? hits(name) : []), `${bytes(t[name].total)} moved`, ...extra, ...usedText(name), ...floorText(name)] });
   return { sm: { title: "SMs", lines: [...(t.requested !== null ? ["request", shortBytes(t.requested)] : []), ...floor("issue")], tip: ["SMs", ...(t.requested !== null ? [`threads request ${bytes(t.requested)}`] : []), ...floorText("issue")] },
     l1: level("L1 data", "l1"), l2: level("L2", "l2", t.far ? [t.far.share === null ? "no hits" : `far ${percent(t.far.share, 2)} of hits`] : []), memory: level("Memory", "memory"),
@@ -94,7 +94,7 @@ function drawMemoryChart(frame, host, t, maxBytes, label) {
     svg.append("text").attr("x", x + 8).attr("y", y + 17).style("font-weight", 600).text(shorten(title, w - 10));
     const shown = name === "sm" && !place.across ? [lines.join(" ").replace(" ≥", ", ≥")] : lines;
     shown.forEach((line, i) => svg.append("text").attr("class", "small").attr("x", x + 8).attr("y", y + 34 + 15 * i).text(line));
-    if (isWorst) svg.append("text").attr("class", "worst").attr("x", place.across ? x + 1 : x + w - 6).attr("y", place.across ? y - 5 : y + 17).attr("text-anchor", place.across ? "start" : "end").text("bottleneck");
+    if (isWorst) svg.append("text").attr("class", "worst").attr("x", place.across ? x + 1 : x + w - 6).attr("y", place.across ? y - 5 : y + 17).attr("text-anchor", place.across ? "start" : "end").text(t.bottleneck === "latency" ? "bottleneck: latency" : "bottleneck");
     if (name === "l2" && t.far && t.far.share !== null) {
       /* The near and the far partition, as wide as their shares of the hits. */
       const near = (w - 16) * (1 - t.far.share);
@@ -110,7 +110,7 @@ const widestFlow = (list) => d3.max(list.flatMap((t) => [t.l1.read, t.l1.write, 
 
 /* One sentence about a kernel: its time, and what limits it. */
 function timeSentence(t) {
-  const limit = t.bottleneck ? `${field(LEVEL_NAMES, t.bottleneck) || t.bottleneck} is the bottleneck` : "no bottleneck is known";
+  const limit = t.bottleneck === "latency" ? "no unit is busy for half of it; the rest is latency, contention for single addresses, or the launch" : t.bottleneck ? `${field(LEVEL_NAMES, t.bottleneck) || t.bottleneck} is the bottleneck` : "no bottleneck is known";
   return t.time !== null ? `Estimated time ${number(t.time)} µs${t.floor !== null ? `, at least ${number(t.floor)} µs` : ""}; ${limit}.` : t.floor !== null ? `Takes at least ${number(t.floor)} µs; ${limit}.` : `${limit[0].toUpperCase()}${limit.slice(1)}.`;
 }
 
@@ -123,7 +123,7 @@ const arrowLegend = (t) => el("div", { class: "legend" }, legendKey("read", 0), 
 function memoryChart(grid, kernel, model) {
   const t = trafficOf(kernel, model);
   if (!t) return;
-  const name = cut(kernelOf(kernel), 60), frame = addFigure(grid, { title: `Memory chart: ${name}`, name: "memory-chart", note: `${timeSentence(t)} The width of an arrow is proportional to its bytes.`, columns: TRAFFIC_COLUMNS, rows: trafficRows(t) });
+  const name = cut(kernelOf(kernel), 60), frame = addFigure(grid, { title: `Memory chart: ${name}`, name: "memory-chart", note: `${timeSentence(t)} The width of an arrow is proportional to its bytes.${Object.keys(t.efficiency).length ? " used/moved: bytes that the threads use per byte moved; more than 1 if data is reused." : ""}`, columns: TRAFFIC_COLUMNS, rows: trafficRows(t) });
   frame.body.append(arrowLegend(t));
   drawMemoryChart(frame, frame.body, t, widestFlow([t]), `Memory chart of ${name}. ${timeSentence(t)}`);
 }
@@ -163,7 +163,9 @@ const MISS_CLASSES = [["cold", "cold: first read"], ["capacity", "capacity: the 
 function missClasses(grid, title, rows) {
   const shown = rows.map(({ label, row, level }) => {
     const misses = row[`${level}_misses`], counts = MISS_CLASSES.map(([key]) => numberOr(field(misses, key), 0)), sectors = Math.max(kinds(field(row[level], "sectors"))[0], d3.sum(counts));
-    return !misses || !sectors ? null : { label, counts, sectors, parts: MISS_CLASSES.map(([, what], k) => ({ value: 100 * counts[k] / sectors, lines: [label, what, `${number(counts[k])} sectors`, `${percent(counts[k] / sectors)} of the read sectors`] })) };
+    /* Reads that miss without a cause: the causes were not computed. */
+    const unexplained = !d3.sum(counts) && kinds(field(row[level], "hits"))[0] < sectors;
+    return !misses || !sectors || unexplained ? null : { label, counts, sectors, parts: MISS_CLASSES.map(([, what], k) => ({ value: 100 * counts[k] / sectors, lines: [label, what, `${number(counts[k])} sectors`, `${percent(counts[k] / sectors)} of the read sectors`] })) };
   }).filter(Boolean);
   if (!shown.length) return;
   const frame = addFigure(grid, { title, name: "miss-classes", note: "The part of the read sectors that miss, by cause.", columns: ["level", "read_sectors", ...MISS_CLASSES.map(([key]) => `${key}_sectors`)], rows: shown.map((r) => [r.label, r.sectors, ...r.counts]) });
@@ -215,6 +217,6 @@ function kernelRoofline(grid, entries) {
   const [low, high] = d3.extent(dots.flatMap((s) => s.points), (p) => p.x);
   const roofs = levels.map(({ title, bandwidth }, i) => ({ name: `${title} ${rate(bandwidth)}`, colour: i, join: true, dots: 0, points: [low / 5, high * 3].map((x) => ({ x, y: x * bandwidth, lines: [`${title}: ${rate(bandwidth)}`] })) }));
   const frame = addFigure(grid, { title: "Kernels on the roofline of each memory level", name: "kernel-roofline", wide: true, columns: ["kernel", "level", "requested_per_moved_byte", "requested_bytes_per_s", "part_of_bandwidth"], rows,
-    note: `Each kernel has one dot per memory level: across, the bytes that its threads request per byte that the level moves; up, the bytes that they request per second of ${estimated ? "estimated time" : "its time floor"}. Each line is the measured bandwidth of a level, which the dot of its colour cannot exceed; the closer the dot, the more the level limits the kernel.` });
+    note: `Each kernel has one dot per memory level: across, the bytes that its threads request per byte that the level moves; up, the bytes that they request per second of ${estimated ? "estimated time" : "its time floor"}. Each line is the measured bandwidth of a level; the closer the dot of its colour is to it, the more this level limits the kernel.` });
   xyChart(frame, { series: [...roofs, ...dots], xLog: true, yLog: true, xLabel: "bytes requested per byte moved", yLabel: "requested bytes per second", yFormat: rate, height: 400 });
 }

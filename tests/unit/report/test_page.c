@@ -146,6 +146,12 @@ static void other_files_become_documents(void **state)
          "[[0, 1]]}, \"x\": 0.1234567890123456}",
          "{\"schema\":\"fathom-model/1\",\"l1_curve\":{\"distances\":[[0,1]]},"
          "\"x\":0.123456789012}"},
+        {"{\"schema\": \"fathom-model/1\", \"instructions\": [5, {\"line\": 7, \"used_bytes\": "
+         "[1, 0, 0], \"efficiency\": {\"l1\": 1}, \"l1_misses\": {\"cold\": 0, \"sector\": 0}, "
+         "\"l2_misses\": {\"cold\": 0, \"sector\": 3}, \"shared\": {\"requests\": [0, 0, 0], "
+         "\"wavefronts\": 0}}, {\"shared\": {\"requests\": [0, 1, 0], \"wavefronts\": 0}}]}",
+         "{\"schema\":\"fathom-model/1\",\"instructions\":[5,{\"line\":7,\"l2_misses\":{"
+         "\"cold\":0,\"sector\":3}},{\"shared\":{\"requests\":[0,1,0],\"wavefronts\":0}}]}"},
         {"{\"schema\": \"fathom-other/1\", \"launches\": [1]}",
          "{\"schema\":\"fathom-other/1\",\"launches\":[1]}"},
     };
