@@ -52,7 +52,7 @@ function boxTexts(t) {
   const usedText = (name) => numberOr(t.efficiency[name]) !== null ? [`${number(t.efficiency[name], 3)} bytes used per byte moved`] : [];
   const level = (title, name, extra = []) => ({ title, lines: [...(t.hits[name] ? hits(name) : []), ...extra, ...used(name), ...floor(name)], tip: [title, ...(t.hits[name] ? hits(name) : []), `${bytes(t[name].total)} moved`, ...extra, ...usedText(name), ...floorText(name)] });
   return { sm: { title: "SMs", lines: [...(t.requested !== null ? ["request", shortBytes(t.requested)] : []), ...floor("issue")], tip: ["SMs", ...(t.requested !== null ? [`threads request ${bytes(t.requested)}`] : []), ...floorText("issue")] },
-    l1: level("L1 data", "l1"), l2: level("L2", "l2", t.far ? [t.far.share === null ? "no hits" : `far ${percent(t.far.share, 2)} of hits`] : []), memory: level("Memory", "memory"),
+    l1: level("L1 data", "l1"), l2: level("L2", "l2", t.far && t.far.share !== null ? [`far ${percent(t.far.share, 2)} of hits`] : []), memory: level("Memory", "memory"),
     shared: { title: "Shared", lines: [`${tickText(t.wavefronts, compact)} wavefronts`, `ideal ${tickText(t.idealWavefronts, compact)}`, ...floor("shared")], tip: ["Shared memory", `${number(t.wavefronts)} wavefronts, ${number(t.idealWavefronts)} without bank conflicts`, ...floorText("shared")] } };
 }
 
