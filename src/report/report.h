@@ -21,6 +21,7 @@
  *   points_document.c  points of an exploration
  *   series_document.c  loads of a dissection
  *   condense.c         shortens a model run
+ *   published.c        compares a description with the published one
  */
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
@@ -93,6 +94,15 @@ FTH_MUST_USE enum fth_status fth_series_read(const char *path, const struct fth_
 
 /* Removes from a fathom-model/1 document what the page does not show. */
 void fth_model_condense(struct fth_json_document *document);
+
+/* ---- published.c ---- */
+
+/* Compares a description with the one of the catalogue that has the same device name. *verdict gets
+ * an object in `document`, or NULL if the catalogue has no such description. */
+FTH_MUST_USE enum fth_status fth_published_compare(const struct fth_gpu *gpu,
+                                                   struct fth_json_document *document,
+                                                   struct fth_json **verdict,
+                                                   struct fth_error *error);
 
 /* ---- html.c ---- */
 

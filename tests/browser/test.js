@@ -130,7 +130,7 @@ test("plateaus and change points are marked", async ({ h200 }) => {
 });
 
 test("hovering shows the provenance of a figure", async ({ h200 }) => {
-  await hover(h200, h200.locator("#chart-latency svg rect.bar").nth(3));
+  await hover(h200, h200.locator("#chart-latency svg circle.dot").nth(3));
   const tip = await tipOf(h200);
   assert.match(tip, /cycles/);
   assert.match(tip, /measured/);
@@ -277,6 +277,9 @@ test("the theme follows the system and can be switched", async ({ browser, h200,
   await dark.context().close();
 });
 
+/* The number of pages of a PDF file. */
+const pageCount = (pdf) => (pdf.toString("latin1").match(/\/Type\s*\/Page\b/g) || []).length;
+
 test("the printed page has no buttons and fits the paper", async ({ browser, h200File }) => {
   const page = await open(browser, h200File, { colorScheme: "dark" });
   await page.emulateMedia({ media: "print" });
@@ -285,9 +288,11 @@ test("the printed page has no buttons and fits the paper", async ({ browser, h20
   assert.strictEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
   const pdf = await page.pdf({ preferCSSPageSize: true }), [, width, height] = /MediaBox \[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf.toString("latin1"));
   assert.ok(pdf.length > 50000);
-  assert.ok(Number(width) > Number(height), "the paper is in landscape format");
-  await page.setViewportSize({ width: 1046, height: 718 });
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1046, "the page fits A4 in landscape format");
+  assert.ok(Number(height) > Number(width), "the paper is in portrait format");
+  const sheets = pageCount(pdf);
+  assert.ok(sheets >= 3 && sheets <= 15, `${sheets} pages`);
+  await page.setViewportSize({ width: 703, height: 1069 });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 703, "the page fits A4 in portrait format");
   assert.deepStrictEqual(await unreadable(page), []);
   await page.context().close();
 });
@@ -353,7 +358,7 @@ test("labels stay different, inlined code names its call, and TLBs have pages", 
   assert.match(await page.locator("#chart-strip-l1").innerText(), /2 passes over 3 lines, one more than the cache holds/);
   assert.match(await page.locator("#chart-strip-l1 svg").textContent(), /line 1line 3/);
   const table = await page.locator("#chart-fleet").innerText();
-  for (const expected of [/500 GPUs were compared/, /node7\.json\s+memory\s+read_bytes_per_s\s+3200000000000\s+4000000000000\s+20/, /node8\.json\s+l1\s+policy\s+fifo\s+lru/]) assert.match(table, expected);
+  for (const expected of [/500 GPUs were compared/, /node7\.json\s+Device memory\s+read bandwidth\s+3\.20 TB\/s\s+4\.00 TB\/s\s+20 %/, /node8\.json\s+L1 data\s+replacement policy\s+fifo\s+lru/]) assert.match(table, expected);
   const facts = await page.locator("#facts > div").allTextContents();
   assert.strictEqual(facts.length, 2, "one line of facts per GPU");
   assert.ok(facts.some((text) => /^Tesla K20c: .*Kepler.* 13 SMs/.test(text)), facts.join("; "));
@@ -506,8 +511,8 @@ test("two GPUs are shown with their differences", async ({ browser }) => {
   const files = ["a100", "v100"].map((name) => path.join(root, "data/gpus", `${name}.json`)), comparison = path.join(work, "comparison.json");
   try { execFileSync(fathom, ["compare", ...files, "--json", "-o", comparison]); } catch (error) { assert.strictEqual(error.status, 5); }
   const page = await open(browser, report("two", ...files, comparison));
-  assert.strictEqual(await page.locator("section").count(), 3);
-  assert.match(await page.locator("#chart-what-differs").innerText(), /size_bytes/);
+  assert.deepStrictEqual(await page.locator("section > h2").allTextContents(), ["All GPUs", "NVIDIA A100", "Tesla V100", "Comparison: comparison.json"]);
+  assert.match(await page.locator("#chart-what-differs").innerText(), /L1 data\s+size\s/);
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });
@@ -515,7 +520,7 @@ test("two GPUs are shown with their differences", async ({ browser }) => {
 test("every description of the catalogue can be shown", async ({ browser }) => {
   const folder = path.join(root, "data/gpus");
   const page = await open(browser, report("all", ...fs.readdirSync(folder).map((name) => path.join(folder, name))));
-  assert.strictEqual(await page.locator("section").count(), fs.readdirSync(folder).length);
+  assert.strictEqual(await page.locator("section").count(), fs.readdirSync(folder).length + 1, "one section per GPU, and one for all together");
   assert.ok(await page.locator("figure svg").count() > 30);
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
@@ -546,6 +551,8 @@ test("texts of hostile documents are not interpreted", async ({ browser }) => {
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });
+
+require("./diagnosis.js")({ test, open, report, written, data, root, work, fathom, csvOf, unreadable, inaccessible, hover, tipOf, pageCount });
 
 (async () => {
   const browser = await chromium.launch({ executablePath: process.env.BROWSER, headless: true,

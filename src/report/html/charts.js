@@ -30,7 +30,7 @@ function ticksOf(scale, binary, spacing, whole = false) {
 
 /* The text of a tick. Large counts are abbreviated (20k); the tooltip shows them in full. */
 function tickText(value, format) {
-  return format === number && Math.abs(value) >= 1e4 && value % 1000 === 0 ? d3.format("~s")(value) : format(value);
+  return format === number && Math.abs(value) >= 1e4 && value % 1000 === 0 ? d3.format("~s")(value) : format === rate ? rate(value).replace(/\.0+(?= )/, "") : format(value);
 }
 
 /* The range of values that an axis shows, with a margin. `tight`: a linear axis that need not include 0. */
@@ -80,8 +80,8 @@ function verticalLinePositions(area, at, text) {
 }
 
 /* Draws the lines for theoretical peaks, latency levels and change points that are in view. */
-function drawMarks(layer, texts, area, { x, y }, { theory, hlines, vlines }) {
-  const label = labeller(texts), inX = (v) => x(v) >= area.left && x(v) <= area.right, inY = (v) => y(v) >= area.top && y(v) <= area.bottom;
+function drawMarks(layer, label, area, { x, y }, { theory, hlines, vlines }) {
+  const inX = (v) => x(v) >= area.left && x(v) <= area.right, inY = (v) => y(v) >= area.top && y(v) <= area.bottom;
   const line = (style, from, to) => layer.append("line").attr("class", style).attr("x1", from[0]).attr("y1", from[1]).attr("x2", to[0]).attr("y2", to[1]);
   for (const mark of theory.filter((m) => inY(m.y))) {
     line("theory", [area.left, y(mark.y)], [area.right, y(mark.y)]);
@@ -171,7 +171,8 @@ function drawAxes(layers, area, { x, y, xTicks, yTicks, xFormat, yFormat }) {
 const XY = { xFormat: number, yFormat: number, hlines: [], vlines: [], theory: [], height: 380, join: true, step: false, fit: "", tight: false };
 
 /* Draws a chart of curves.
-   series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]. `lines` is the tooltip; an `off` curve is hidden at first.
+   series: [{name, points: [{x, y, low?, high?, lines?, samples?, label?}], off?, join?, step?, dots?, colour?}]. `lines` is the tooltip, `label` is drawn
+   next to the point; an `off` curve is hidden at first. `join`, `step` and `dots` of a curve override those of the chart; `colour` is an index.
    hlines [{y, label}], vlines [{x, label}], theory [{y, label}]: lines to mark. `fit` names the axes ("x", "y") that are extended to show them.
    join: connect the points. step: a value holds until the next point. dots: radius of the points, 0 for none. */
 function xyChart(frame, given) {
@@ -180,28 +181,32 @@ function xyChart(frame, given) {
   const all = series.flatMap((s) => s.points);
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curve${series.length === 1 ? "" : "s"}, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
   const { svg, width } = drawing, { x: x0, y: y0, area, xTicks, yTicks } = scalesOf(all, width, height, options), layers = layersOf(svg, area, frame, height, xLabel, yLabel);
+  svg.classed("curves", true);
   let view = { x: x0, y: y0 }, scale = 1, everySample = false, drawnSamples = [];
   const shown = series.map((s) => !s.off);
   const inView = (p) => view.x(p.x) >= area.left - 1 && view.x(p.x) <= area.right + 1 && view.y(p.y) >= area.top - 1 && view.y(p.y) <= area.bottom + 1;
   const usable = (p) => Number.isFinite(p.x) && Number.isFinite(p.y) && (!xLog || p.x > 0) && (!yLog || p.y > 0);
   const linesOf = (s, p) => p.lines || [s.name, `${xLabel}: ${xFormat(p.x)}`, `${yLabel}: ${yFormat(p.y)}`];
 
-  function drawCurve(s, i) {
-    const points = s.points.filter(usable), { x, y } = view;
-    if (options.join && points.length > 1) layers.lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y)).curve(options.step ? d3.curveStepAfter : d3.curveLinear)(meanPerX(points)));
+  function drawCurve(s, i, label) {
+    const points = s.points.filter(usable), { x, y } = view, ink = colour(colourIndex(s, i)), size = s.dots === undefined ? radius : s.dots;
+    const join = s.join === undefined ? options.join : s.join, step = s.step === undefined ? options.step : s.step;
+    if (join && points.length > 1) layers.lines.append("path").attr("fill", "none").attr("stroke", ink).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y)).curve(step ? d3.curveStepAfter : d3.curveLinear)(meanPerX(points)));
     for (const p of points.filter(inView)) {
-      if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) layers.lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
-      if (radius) layers.dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
+      if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) layers.lines.append("line").attr("stroke", ink).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
+      if (size) layers.dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", size).attr("fill", ink);
+      if (p.label) label(cut(p.label, 40), [[x(p.x) + 8, y(p.y) + 4, "start"], [x(p.x) - 8, y(p.y) + 4, "end"], [x(p.x) + 8, y(p.y) - 9, "start"], [x(p.x) + 8, y(p.y) + 17, "start"]].filter(([at, , anchor]) => anchor === "end" ? at - 6.6 * p.label.length > area.left : at + 6.6 * p.label.length < area.right), "label");
     }
     const walks = points.filter((p) => p.samples && x(p.x) >= area.left && x(p.x) <= area.right);
-    if (everySample || (scale >= 4 && walks.length <= 60)) drawnSamples.push(...drawSamples(layers.dots, walks, area, view, (p, value) => [...linesOf(s, p).slice(0, 2), `one sample: ${yFormat(value)} ${yLabel}`], colour(i)));
+    if (everySample || (scale >= 4 && walks.length <= 60)) drawnSamples.push(...drawSamples(layers.dots, walks, area, view, (p, value) => [...linesOf(s, p).slice(0, 2), `one sample: ${yFormat(value)} ${yLabel}`], ink));
   }
   function draw() {
     for (const name of ["marks", "lines", "dots", "texts"]) layers[name].selectAll("*").remove();
     drawnSamples = [];
     drawAxes(layers, area, { ...view, xTicks, yTicks, xFormat, yFormat });
-    drawMarks(layers.marks, layers.texts, area, view, options);
-    series.forEach((s, i) => { if (shown[i]) drawCurve(s, i); });
+    const label = labeller(layers.texts);
+    drawMarks(layers.marks, label, area, view, options);
+    series.forEach((s, i) => { if (shown[i]) drawCurve(s, i, label); });
     svg.attr("data-zoom", scale.toFixed(2));
   }
 
@@ -216,11 +221,13 @@ function xyChart(frame, given) {
   draw();
 }
 
+const colourIndex = (series, index) => series.colour === undefined ? index : series.colour;
+
 /* Adds one button per curve that shows or hides it. */
 function addLegend(frame, series, shown, draw) {
   const legend = el("div", { class: series.length > 12 ? "legend many" : "legend", role: "group", "aria-label": "Curves" });
   series.forEach((s, i) => {
-    const node = el("button", { type: "button", "aria-pressed": String(shown[i]) }, legendKey(cut(s.name, 60), i));
+    const node = el("button", { type: "button", "aria-pressed": String(shown[i]) }, legendKey(cut(s.name, 60), colourIndex(s, i)));
     node.addEventListener("click", () => { shown[i] = !shown[i]; node.setAttribute("aria-pressed", String(shown[i])); draw(); });
     legend.append(node);
   });

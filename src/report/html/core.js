@@ -192,8 +192,23 @@ function addSection(title, id) {
   const grid = el("div", { class: "grid" });
   const node = el("section", { id, "aria-label": cut(title, 200) }, el("h2", {}, title), grid);
   document.getElementById("main").append(node);
-  sections.push({ title, id, node, grid });
+  sections.push({ title, id, node, grid, chapters: [] });
   return grid;
+}
+
+/* Adds a chapter to the section of a grid: a heading, which the navigation lists, and a grid of its own. */
+function addChapter(grid, title, id) {
+  const section = sections.find((s) => s.node.contains(grid)), inner = el("div", { class: "grid" }), node = el("div", { class: "chapter wide", id }, el("h3", {}, title), inner);
+  grid.append(node);
+  if (section) section.chapters.push({ title, id, node });
+  return inner;
+}
+
+/* Removes a chapter in which nothing was drawn. */
+function dropEmptyChapter(inner) {
+  if (inner.children.length) return;
+  for (const section of sections) section.chapters = section.chapters.filter((c) => c.node !== inner.parentNode);
+  inner.parentNode.remove();
 }
 
 function csvText(columns, rows) {
@@ -264,9 +279,9 @@ function widthOf(frame) {
   return known[kind];
 }
 
-/* Adds an empty drawing that is as wide as its frame. `label` describes it to screen readers. */
-function addDrawing(frame, height, label) {
-  const width = widthOf(frame), svg = d3.select(frame.body).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("tabindex", 0)
+/* Adds an empty drawing that is as wide as its frame, or as the part `host` of the frame. `label` describes it to screen readers. */
+function addDrawing(frame, height, label, host = frame.body) {
+  const width = host === frame.body ? widthOf(frame) : Math.max(300, Math.round(host.clientWidth || 560)), svg = d3.select(host).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("tabindex", 0)
     .attr("aria-label", cut(label, 300));
   return { svg, width, height };
 }

@@ -19,13 +19,16 @@ function figureTable(grid, gpu, id) {
   const details = frame.node.querySelector("details");
   if (details) details.remove();
   const search = el("input", { type: "search", class: "search", placeholder: "Search, for example: l1 latency", "aria-label": "Search the figures" });
-  const place = el("div", {});
-  frame.body.append(search, place);
-  const shown = (value) => Array.isArray(value) ? cut(value.join(" "), 300) : typeof value === "number" ? number(value, Number.isInteger(value) ? 16 : 4) : value === null || value === undefined ? "" : cut(value, 2000);
+  const place = el("div", { class: "figures" });
+  frame.body.append(search, place, el("p", { class: "note onpaper" }, "Intervals, sources, methods and notes are in the file, not on paper."));
+  const titles = ["memory", "figure", "value", "interval", "source", "confidence", "samples", "method", "note"];
+  const texts = rows.map(([section, name, value, low, high, source, confidence, samples, method, note]) => [titleOf(section), figureName(name), figureText(name, value),
+    low !== undefined && low !== null && high !== undefined && low !== high ? `${figureText(name, low)} to ${figureText(name, high)}` : "", textOf(source), confidence === undefined || confidence === null ? "" : number(confidence, 3), samples === undefined || samples === null ? "" : number(samples), cut(textOf(method), 2000), cut(textOf(note), 2000)]);
+  /* The words are searched in what the table shows and in the keys of the document. */
   const show = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const some = rows.filter((row) => words.every((word) => row.some((cell) => cell !== null && cell !== undefined && String(cell).toLowerCase().includes(word))));
-    place.replaceChildren(tableOf(columns, some.map((row) => row.map(shown))));
+    const some = texts.filter((row, i) => { const all = [...row, ...rows[i].map(textOf)].join(" ").toLowerCase(); return words.every((word) => all.includes(word)); });
+    place.replaceChildren(tableOf(titles, some));
   };
   search.addEventListener("input", show);
   show();
@@ -36,7 +39,9 @@ function comparisonTable(grid, comparison) {
   const rows = (comparison.differences || []).map((d) => [d.section, d.attribute, side(d.a), side(d.b), typeof d.apart === "number" ? Number((100 * d.apart).toFixed(1)) : null]);
   const columns = ["element", "attribute", cut(comparison.a, 60), cut(comparison.b, 60), "difference_percent"];
   const frame = addFigure(grid, { title: "Differences", name: "what-differs", wide: true, note: rows.length ? "" : "No figures differ beyond their intervals.", columns, rows });
-  frame.body.append(tableOf(columns, rows));
+  const shown = (d, s) => !s ? "–" : `${figureText(textOf(d.attribute), s.value)}${s.low !== undefined && s.low !== s.high ? ` (${figureText(textOf(d.attribute), s.low)} to ${figureText(textOf(d.attribute), s.high)})` : ""}`;
+  frame.body.append(tableOf(["memory", "figure", columns[2], columns[3], "gap"], listOf(comparison.differences).map((d) => [titleOf(textOf(d.section)), figureName(textOf(d.attribute)), shown(d, d.a), shown(d, d.b), typeof d.apart === "number" ? `${number(100 * d.apart, 3)} %` : "–"])));
+  frame.node.querySelector("details")?.remove();
 }
 
 /* The table of 'fathom compare --fleet': the figures in which a GPU differs from most others of its name. */
@@ -46,7 +51,9 @@ function fleetTable(grid, fleet) {
   const rows = listOf(fleet.differences).map((d) => columns.map((c) => c === "value" || c === "usual" ? text(d[c]) : field(d, c)));
   const frame = addFigure(grid, { title: "GPUs that differ from most others", name: "fleet", wide: true, columns, rows,
     note: `${number(fleet.gpus)} GPUs were compared, each with the others of the same name.${rows.length ? "" : " None differs."}` });
-  frame.body.append(tableOf(columns, rows));
+  const shown = (d, value) => Array.isArray(value) ? text(value) : figureText(textOf(d.attribute), value);
+  frame.body.append(tableOf(["GPU", "memory", "figure", "value", "usual value", "gap"], listOf(fleet.differences).map((d) => [textOf(d.gpu), titleOf(textOf(d.element)), figureName(textOf(d.attribute)), shown(d, d.value), shown(d, d.usual), typeof d.apart_percent === "number" ? `${number(d.apart_percent)} %` : "–"])));
+  frame.node.querySelector("details")?.remove();
 }
 
 /* Draws a document of an unknown kind: lists of objects become charts or tables, everything else a table of names and values. Objects are

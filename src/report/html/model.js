@@ -119,8 +119,11 @@ function runName(file) {
   return cut(file.replace(/(\.json)?(\.zst)?$/, ""), 40);
 }
 
-/* The kernels of several runs in one chart. */
+/* The charts of several runs together: the roofline, two runs as before and after, and the hit ratios of all kernels. */
 function modelOverview(grid, entries) {
+  kernelRoofline(grid, entries);
+  if (entries.length === 2) beforeAfter(grid, entries);
+  if (entries.length < 2) return;
   hitRatios(grid, { title: "Hit ratio by kernel, all runs", name: "model-all", wide: true, note: "Percentage of sectors that hit.", labelOf: (row) => row.label,
     rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, label: `${runName(e.file)} ${kernelOf(k)}` }))) });
 }
@@ -132,15 +135,27 @@ function busiest(lines, limit) {
   return lines.filter((line) => sectors(line) >= minSectors).slice(0, limit);
 }
 
-/* The charts of one run. They are smaller than others, because a report may have many runs. */
-function showModel(grid, model, file) {
-  const inner = el("div", { class: "grid small" }), lines = bySourceLine(listOf(model.instructions)), shown = busiest(lines, 40);
-  grid.append(el("div", { class: "wide run" }, el("h3", {}, runName(file)), inner));
+/* The diagnosis of the kernels of one run (kernel.js, source.js). `compared`: kernels whose memory chart is already shown, before and after a
+   change. */
+function diagnosis(grid, model, compared) {
+  for (const kernel of listOf(model.kernels).filter((k) => !compared.includes(k))) memoryChart(grid, kernel, model);
+  missClasses(grid, "Why reads miss", listOf(model.kernels).flatMap((k) => ["l1", "l2"].map((level) => ({ row: k, level, label: `${kernelOf(k)} ${level.toUpperCase()}` }))));
+  bankConflicts(grid, model);
+  showHints(grid, model);
+  annotatedSource(grid, model);
+}
+
+/* The charts of one run. The smaller ones follow the diagnosis, because a report may have many runs. */
+function showModel(grid, model, file, compared) {
+  const large = addChapter(grid, runName(file), `run-${sections.flatMap((s) => s.chapters).length}`), inner = el("div", { class: "grid small" }), lines = bySourceLine(listOf(model.instructions)), shown = busiest(lines, 40);
+  large.parentNode.classList.add("run");
+  diagnosis(large, model, compared);
+  large.after(inner);
   hitRatios(inner, { title: "Hit ratio by kernel", name: "model-kernels", note: "Percentage of sectors that hit.", rows: listOf(model.kernels), labelOf: kernelOf });
   hitRatios(inner, { title: "Hit ratio by source line", name: "model-lines", rows: shown, labelOf: (row) => row.label,
     note: `Kernel, position in the source (or PTX line where it is unknown) and, after @, the call in the kernel if the code is inlined.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} lines with the most sectors.` : ""}` });
   times(inner, model);
   profiles(inner, model);
   missCurves(inner, model);
-  if (!inner.children.length) inner.append(el("p", { class: "note" }, "This document contains nothing that can be drawn."));
+  if (!inner.children.length && !large.children.length) inner.append(el("p", { class: "note" }, "This document contains nothing that can be drawn."));
 }

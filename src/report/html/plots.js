@@ -1,20 +1,21 @@
-/* Bar charts, heat maps, strips of hits and misses, and small multiples of columns. */
+/* Bar and dot charts, stacked bars, heat maps, strips of hits and misses, and small multiples of columns. */
 
 const MAX_LABEL = 40; /* characters of a bar's label; longer labels are cut in the middle */
 
-/* Draws horizontal bars. rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}]. low and high are drawn as a
+/* Draws horizontal bars; on a logarithmic axis, where the length of a bar means nothing, dots instead. rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}]. low and high are drawn as a
    whisker, `more` as diamonds; `lines` is the tooltip. The longest label determines where the bars start. `axisEnd`: the upper end of the
    axis, by default a little beyond the longest bar. theory: [{y, label}], vertical lines. */
 function barChart(frame, { rows, log, format = number, unit = "", theory = [], axisEnd = null }) {
   const rowHeight = rows.length > 24 ? 18 : 24, height = 30 + rows.length * rowHeight + 26;
-  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} bars, ${unit}`);
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} ${log ? "dots" : "bars"}, ${unit}`);
   const { svg, width } = drawing;
   const wanted = 24 + 6.6 * d3.max(rows, (r) => Math.min(MAX_LABEL, String(r.label).length)), left = Math.min(width * (width < 460 ? 0.58 : 0.4), wanted);
   const maxCharacters = left < wanted ? Math.floor((left - 12) / 7.6) : MAX_LABEL;
   const values = rows.flatMap((r) => [r.value, r.high, ...(r.more || []).map((m) => m.value)]).concat(theory.map((t) => t.y)).filter((v) => Number.isFinite(v) && v > 0);
   const lowest = Math.min(...rows.flatMap((r) => [r.value, r.low]).filter((v) => v > 0));
-  const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, axisEnd || d3.max(values) * 1.18 || 1]);
-  x.range([left, width - 14]);
+  const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.1]) : d3.scaleLinear().domain([0, axisEnd || d3.max(values) * 1.18 || 1]);
+  /* On a logarithmic axis, numbers are to the right of their dots. */
+  x.range([left, width - 14 - (log ? 6.6 * d3.max(rows, (r) => format(r.value).length) : 0)]);
   const tickLabel = (v) => tickText(v, format).replace(/\.0+(?= )/, ""), ticks = ticksOf(x, false, format === rate ? 58 : 44).filter((v) => x(v) + 3 * tickLabel(v).length < width);
   svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(height - 40)).tickFormat(""));
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat(tickLabel));
@@ -22,20 +23,22 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], a
   rows.forEach((r, i) => {
     const top = 14 + i * rowHeight, bar = rowHeight - 6, end = x(Math.max(r.value, x.domain()[0]));
     svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(labels[i]);
-    svg.append("rect").attr("class", "bar").attr("x", left).attr("y", top).attr("width", Math.max(1, end - left)).attr("height", bar).attr("fill", r.colour || colour(0)).attr("opacity", 0.8);
+    if (log) svg.append("line").attr("class", "guide").attr("x1", left).attr("x2", width - 14).attr("y1", top + bar / 2).attr("y2", top + bar / 2);
+    else svg.append("rect").attr("class", "bar").attr("x", left).attr("y", top).attr("width", Math.max(1, end - left)).attr("height", bar).attr("fill", r.colour || colour(0)).attr("opacity", 0.8);
     if (Number.isFinite(r.low) && Number.isFinite(r.high) && r.high > r.low) {
       const from = x(Math.max(r.low, x.domain()[0]));
       svg.append("path").attr("stroke", "var(--ink)").attr("fill", "none").attr("d", `M${from},${top + 3}v${bar - 6}M${from},${top + bar / 2}H${x(r.high)}M${x(r.high)},${top + 3}v${bar - 6}`);
     }
+    if (log) svg.append("circle").attr("class", "dot").attr("cx", end).attr("cy", top + bar / 2).attr("r", 5).attr("fill", r.colour || colour(0));
     for (const m of r.more || []) {
       svg.append("path").attr("d", d3.symbol().type(d3.symbolDiamond).size(48)()).attr("transform", `translate(${x(m.value)},${top + bar / 2})`).attr("fill", colour(1));
       items.push({ x: x(m.value), y: top + bar / 2, lines: [String(r.label), `${m.label}: ${format(m.value)} ${unit}`.trim()], box: [x(m.value) - 5, top, 10, bar] });
     }
     /* The number is drawn inside the bar if it fits, because whiskers and diamonds may be next to the end of the bar. */
-    const inside = end - left > 9 * format(r.value).length + 12;
+    const inside = !log && end - left > 9 * format(r.value).length + 12;
     const ends = Math.max(end, Number.isFinite(r.high) ? x(r.high) : 0, ...(r.more || []).map((m) => x(m.value) + 4));
     const from = inside && r.low > 0 ? Math.min(end, x(Math.max(r.low, x.domain()[0]))) : end;
-    svg.append("text").attr("class", inside ? "inside" : "soft").attr("x", inside ? from - 6 : ends + 5).attr("y", top + bar / 2 + 4).attr("text-anchor", inside ? "end" : "start").text(format(r.value));
+    svg.append("text").attr("class", inside ? "inside" : "soft").attr("x", inside ? from - 6 : ends + (log ? 9 : 5)).attr("y", top + bar / 2 + 4).attr("text-anchor", inside ? "end" : "start").text(format(r.value));
     items.push({ x: end, y: top + bar / 2, lines: r.lines || [String(r.label), `${format(r.value)} ${unit}`.trim()], box: [0, top, width, bar] });
   });
   for (const mark of theory) {
@@ -43,6 +46,61 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], a
     svg.append("text").attr("x", x(mark.y) - 4).attr("y", 11).attr("text-anchor", "end").text(cut(mark.label, 60));
   }
   svg.append("text").attr("class", "soft").attr("x", width - 14).attr("y", height - 30).attr("text-anchor", "end").text(unit);
+  addCursor(drawing, () => items);
+}
+
+/* Draws rows of dots on one axis. rows: [{label, dots: [{value, low?, high?, colour, lines}]}]. `colour` is an index; the dots of a row share its
+   line. Dots without a positive value are left out if the axis is logarithmic. */
+function dotChart(frame, { rows, names, log = true, format = number, unit = "" }) {
+  const shown = rows.map((r) => ({ ...r, dots: r.dots.filter((d) => Number.isFinite(d.value) && (!log || d.value > 0)) })).filter((r) => r.dots.length);
+  const rowHeight = 26, height = 16 + shown.length * rowHeight + 42;
+  frame.body.append(el("div", { class: "legend" }, ...names.map((name, i) => legendKey(cut(name, 60), i))));
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${shown.length} rows of dots, ${unit}`), { svg, width } = drawing;
+  const wanted = 20 + 6.6 * d3.max(shown, (r) => Math.min(MAX_LABEL, r.label.length)), left = Math.min(width * (width < NARROW ? 0.45 : 0.4), wanted), values = shown.flatMap((r) => r.dots.map((d) => d.value));
+  const [low, high] = d3.extent(values), x = (log ? d3.scaleLog().base(format === bytes ? 2 : 10).domain([low / 1.4, high * 1.4]) : d3.scaleLinear().domain([0, high * 1.1])).range([left, width - 20]);
+  const ticks = ticksOf(x, format === bytes, format === number ? 44 : 62), bottom = height - 42;
+  svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(bottom - 8)).tickFormat(""));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat((v) => tickText(v, format).replace(/\.0+(?= )/, "")));
+  svg.append("text").attr("class", "soft").attr("x", (left + width - 20) / 2).attr("y", height - 6).attr("text-anchor", "middle").text(unit);
+  const items = [], labels = cutDistinct(shown.map((r) => r.label), left < wanted ? Math.floor((left - 10) / 7.2) : MAX_LABEL);
+  shown.forEach((r, i) => {
+    const y = 16 + (i + 0.5) * rowHeight;
+    svg.append("text").attr("x", left - 8).attr("y", y + 4).attr("text-anchor", "end").text(labels[i]);
+    svg.append("line").attr("class", "guide").attr("x1", left).attr("x2", width - 20).attr("y1", y).attr("y2", y);
+    r.dots.forEach((d) => {
+      /* Dots of equal value lie side by side, so that none hides another. */
+      const same = r.dots.filter((o) => Math.abs(x(o.value) - x(d.value)) < 3), at = y + (same.indexOf(d) - (same.length - 1) / 2) * Math.min(7, 20 / same.length);
+      svg.append("circle").attr("class", "dot").attr("cx", x(d.value)).attr("cy", at).attr("r", same.length > 2 ? 3.4 : 4.6).attr("fill", colour(d.colour));
+      items.push({ x: x(d.value), y: at, lines: d.lines });
+    });
+  });
+  addCursor(drawing, () => items);
+}
+
+/* Draws stacked horizontal bars. rows: [{label, parts: [{value, lines}]}], with the parts in the order of `names`. */
+function stackedBars(frame, { rows, names, unit, top }) {
+  const rowHeight = 28, height = 12 + rows.length * rowHeight + 42;
+  frame.body.append(el("div", { class: "legend" }, ...names.map((name, i) => legendKey(name, i))));
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} stacked bars, ${unit}`), { svg, width } = drawing;
+  const wanted = 20 + 6.6 * d3.max(rows, (r) => Math.min(MAX_LABEL, r.label.length)), left = Math.min(width * 0.42, wanted), bottom = height - 42;
+  const x = d3.scaleLinear().domain([0, top]).range([left, width - 58]), ticks = ticksOf(x, false, 50);
+  svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(bottom - 8)).tickFormat(""));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat((v) => tickText(v, number)));
+  svg.append("text").attr("class", "soft").attr("x", (left + width - 58) / 2).attr("y", height - 6).attr("text-anchor", "middle").text(shorten(unit, width - 20));
+  const items = [], labels = cutDistinct(rows.map((r) => r.label), left < wanted ? Math.floor((left - 10) / 7.2) : MAX_LABEL);
+  rows.forEach((r, i) => {
+    const y = 12 + i * rowHeight;
+    let from = 0;
+    svg.append("text").attr("x", left - 6).attr("y", y + 14).attr("text-anchor", "end").text(labels[i]);
+    r.parts.forEach((part, k) => {
+      if (!(part.value > 0)) return;
+      svg.append("rect").attr("class", "part").attr("x", x(from)).attr("y", y).attr("width", Math.max(0.5, x(from + part.value) - x(from))).attr("height", rowHeight - 8).attr("fill", colour(k));
+      items.push({ x: x(from + part.value / 2), y, lines: part.lines, box: [x(from), y, Math.max(3, x(from + part.value) - x(from)), rowHeight - 8] });
+      from += part.value;
+    });
+    if (!from) items.push({ x: left, y, lines: [r.label, "no misses"], box: [left, y, 40, rowHeight - 8] });
+    svg.append("text").attr("class", "soft").attr("x", x(from) + 5).attr("y", y + 14).text(`${number(from, 3)} %`);
+  });
   addCursor(drawing, () => items);
 }
 

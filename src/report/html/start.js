@@ -1,19 +1,27 @@
 /* Selects the charts for each document and their order, and connects the controls of the page. */
 
 /* Merges the descriptions of the same GPU (for example of its topology and of a dissection) into one. Where several have the same figure, the
-   first one is kept. Returns [{files, gpu}]. */
+   first one is kept. Returns [{files, gpu, verdicts}]; the verdicts are the comparisons with the published description, one per file. */
 function mergeGpus(entries) {
   const merged = [];
-  for (const { file, document: gpu } of entries) {
+  for (const { file, document: gpu, published } of entries) {
     const device = deviceOf(gpu), known = merged.find((m) => ["name", "uuid", "backend"].every((n) => deviceOf(m.gpu)[n] === device[n]));
     if (!known) {
-      merged.push({ files: [file], gpu: { ...gpu, elements: Object.fromEntries(Object.entries(gpu.elements || {}).map(([n, e]) => [n, { ...e }])) } });
+      merged.push({ files: [file], verdicts: published ? [published] : [], gpu: { ...gpu, elements: Object.fromEntries(Object.entries(gpu.elements || {}).map(([n, e]) => [n, { ...e }])) } });
       continue;
     }
     known.files.push(file);
+    if (published) known.verdicts = [joinVerdicts(known.verdicts[0], published)];
     for (const [name, element] of Object.entries(gpu.elements || {})) known.gpu.elements[name] = { ...element, ...(known.gpu.elements[name] || {}) };
   }
   return merged;
+}
+
+/* The comparisons of two descriptions of the same GPU as one. A difference that both have counts once. */
+function joinVerdicts(a, b) {
+  if (!a) return b;
+  const key = (d) => `${d.section} ${d.attribute}`, known = new Set(listOf(a.differences).map(key));
+  return { ...a, identical: a.identical && b.identical, compared: Math.max(a.compared, b.compared), differences: [...listOf(a.differences), ...listOf(b.differences).filter((d) => !known.has(key(d)))] };
 }
 
 /* The GPU that a document belongs to, {name, uuid, backend}. What the document does not state is undefined. */
@@ -26,23 +34,27 @@ function deviceOf(document_) {
 
 /* The display name of a GPU, with its UUID if several GPUs have the same name. */
 function nameOf({ name, uuid, backend }) {
-  const several = new Set(data.documents.map((e) => deviceOf(e.document)).filter((d) => d.name === name && d.backend === backend && d.uuid).map((d) => d.uuid)).size > 1;
+  const alike = data.documents.map((e) => ({ ...deviceOf(e.document), isGpu: schemaOf(e) === "fathom-gpu" })).filter((d) => d.name === name && d.backend === backend && (d.uuid || d.isGpu));
+  const several = new Set(alike.map((d) => d.uuid)).size > 1;
   return `${name === undefined ? "GPU" : name}${backend === "simulated" ? ", simulated" : ""}${several && uuid ? ` (${uuid.slice(0, 12)}…)` : ""}`;
 }
 
-function showGpu({ gpu, files }, index) {
-  const grid = addSection(`Topology: ${nameOf(deviceOf(gpu))}`, `gpu-${index}`);
-  drawSm(grid, gpu);
-  drawChip(grid, gpu);
-  latencyBars(grid, gpu);
-  bandwidthBars(grid, gpu);
-  smMap(grid, gpu);
-  sliceMap(grid, gpu);
-  evictionsByWarp(grid, gpu);
-  spectrum(grid, gpu);
-  l1ByCarveout(grid, gpu);
-  tlbOverflows(grid, gpu);
-  figureTable(grid, gpu, index);
+/* The chapters of a description: title, suffix of the id, and the charts. */
+const CHAPTERS = [
+  ["Summary", "summary", [(grid, gpu, { verdicts }) => showSummary(grid, gpu, verdicts)]],
+  ["Topology", "topology", [drawSm, drawChip]],
+  ["Latency and bandwidth", "speed", [latencyBars, bandwidthBars, spectrum]],
+  ["Structure", "structure", [structures, smMap, l1ByCarveout, tlbOverflows, sliceMap, evictionsByWarp]],
+  ["All figures", "figures", [(grid, gpu, { index }) => figureTable(grid, gpu, index)]],
+];
+
+function showGpu({ gpu, files, verdicts }, index) {
+  const grid = addSection(nameOf(deviceOf(gpu)), `gpu-${index}`);
+  for (const [title, suffix, charts] of CHAPTERS) {
+    const inner = addChapter(grid, title, `gpu-${index}-${suffix}`);
+    for (const draw of charts) draw(inner, gpu, { index, verdicts });
+    dropEmptyChapter(inner);
+  }
   grid.parentNode.querySelector("h2").title = files.join(", ");
 }
 
@@ -51,7 +63,7 @@ const KINDS = {
   "fathom-bench": { title: "Benchmarks", show: (grid, document_, gpus) => { roofline(grid, gpus, document_); showBench(grid, document_, gpus[0]); } },
   "fathom-evidence": { title: "Samples", show: (grid, document_, gpus) => showEvidence(grid, document_, gpus[0]) },
   "fathom-series": { title: "Loads", show: showSeries },
-  "fathom-model": { title: "Model", show: (grid, document_, gpus, file) => showModel(grid, document_, file) },
+  "fathom-model": { title: "Model", show: (grid, document_, gpus, file, alike) => showModel(grid, document_, file, alike.length === 2 ? kernelPairs(alike).flat() : []) },
   "fathom-explore": { title: "Exploration", show: showExplore },
   "fathom-comparison": { title: "Comparison", show: comparisonTable },
   "fathom-fleet": { title: "Fleet", show: fleetTable },
@@ -88,9 +100,9 @@ function showEntries(entries, gpus) {
   entries.forEach((entry, i) => {
     const kind = field(KINDS, schemaOf(entry)), title = titleOfEntry(entry, kind), isModel = schemaOf(entry) === "fathom-model";
     const grid = grids.get(title) || addSection(title, `document-${i}`), alike = isModel ? entries.filter((e) => schemaOf(e) === "fathom-model" && e.document.gpu === entry.document.gpu) : [];
-    if (!grids.has(title) && alike.length > 1) modelOverview(grid, alike);
+    if (!grids.has(title) && alike.length) guarded(grid, entry.file, () => modelOverview(grid, alike));
     grids.set(title, grid);
-    guarded(grid, entry.file, () => kind ? kind.show(grid, entry.document, findGpus(gpus, deviceOf(entry.document)), entry.file) : showOther(grid, entry.document));
+    guarded(grid, entry.file, () => kind ? kind.show(grid, entry.document, findGpus(gpus, deviceOf(entry.document)), entry.file, alike) : showOther(grid, entry.document));
     if (!grid.children.length) grid.append(el("p", { class: "note" }, "This document contains nothing that can be drawn."));
   });
 }
@@ -108,16 +120,47 @@ function showHead(gpus) {
   /* One line per GPU. GPUs with the same facts share a line. */
   const lines = groupsOf(gpus, ({ gpu }) => factsOf(gpu)).map(([facts, members]) => [members.map(({ gpu }) => nameOf(deviceOf(gpu))).join(", "), facts]);
   document.getElementById("facts").replaceChildren(...lines.map(([names, facts]) => el("div", {}, lines.length > 1 ? `${names}: ${facts}` : facts)));
-  document.getElementById("nav").append(...sections.map((s) => el("a", { href: `#${s.id}` }, cut(s.title, 80))));
   document.getElementById("footer").textContent = `Generated by fathom ${data.fathom} from ${data.documents.map((d) => cut(d.file, 80)).join(", ")}. Charts: D3 ${d3.version}, © Mike Bostock, BSD licence.`;
+}
+
+const MAX_LINKS = 16; /* links to chapters in the navigation; with more, it lists sections only. Chosen */
+
+/* The navigation lists the chapters of each section. With several GPUs or very many chapters, it lists the sections, and each section begins
+   with links to its chapters. */
+function showNavigation(gpus) {
+  const link = (target, title) => el("a", { href: `#${target.id}` }, cut(title, 60)), plain = (title) => gpus.length === 1 ? title.replace(`: ${nameOf(deviceOf(gpus[0].gpu))}`, "") : title, links = [];
+  const few = gpus.length < 2 && d3.sum(sections, (s) => s.chapters.length || 1) <= MAX_LINKS;
+  for (const section of sections) {
+    const open = section.chapters.length && (few || (gpus.length === 1 && section.id === "gpu-0"));
+    if (!open || section.id !== "gpu-0") links.push(link(section, plain(section.title)));
+    if (open) links.push(...section.chapters.map((c) => link(c, c.title)));
+    else if (section.chapters.length > 1) section.node.querySelector("h2").after(el("p", { class: "contents" }, ...section.chapters.map((c) => link(c, c.title))));
+  }
+  document.getElementById("nav").append(...links);
+  followScrolling(links);
+}
+
+/* Marks the link of the chapter that is in view, and keeps it visible where the links do not fit. */
+function followScrolling(links) {
+  const nav = document.getElementById("nav"), targets = links.map((a) => document.getElementById(a.getAttribute("href").slice(1)));
+  const observer = new IntersectionObserver((changes) => {
+    const seen = changes.filter((c) => c.isIntersecting).map((c) => targets.indexOf(c.target)).sort((a, b) => a - b)[0];
+    if (seen === undefined) return;
+    links.forEach((a, i) => { if (i === seen) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current"); });
+    const a = links[seen];
+    if (a.offsetLeft < nav.scrollLeft || a.offsetLeft + a.offsetWidth > nav.scrollLeft + nav.clientWidth) nav.scrollLeft = a.offsetLeft - 40;
+  }, { rootMargin: "-15% 0px -75% 0px" });
+  for (const target of targets) observer.observe(target);
 }
 
 function start() {
   const entries = data.documents.filter((e) => e.document && typeof e.document === "object"), isGpu = (entry) => schemaOf(entry) === "fathom-gpu";
   const gpus = mergeGpus(entries.filter(isGpu));
+  showSeveral(gpus, entries);
   gpus.forEach(showGpu);
   showEntries(entries.filter((entry) => !isGpu(entry)), gpus);
   showHead(gpus);
+  showNavigation(gpus);
 }
 
 function controls() {

@@ -1,7 +1,8 @@
 /* Reduces a model run to what the HTML page shows. The run of a large kernel can have a million
  * different reuse distances and a profile for every launch, but the page only draws the curves and
  * the kernels. So each curve is kept at a few hundred cache sizes, where it stays exact, and the
- * launches are removed. The rest of the document does not change. */
+ * launches are removed. Instructions, of which a kernel can have thousands, lose what the page does
+ * not show, and counts that are all 0. The rest of the document does not change. */
 #include "base/json.h"
 #include "report/report.h"
 
@@ -65,9 +66,39 @@ static void thin_curve(struct fth_json_document *document, struct fth_json *curv
         pairs->items = kept->items;
 }
 
+/* Returns whether an object has members and all of them are 0; lists count by their items. */
+static bool is_all_zero(const struct fth_json *object)
+{
+    FTH_JSON_EACH_MEMBER (member, object) {
+        FTH_JSON_EACH_ITEM (item, member)
+            if (!fth_json_is(item, FTH_JSON_INTEGER) || fth_json_integer(item) != 0)
+                return false;
+        if (!fth_json_is(member, FTH_JSON_LIST) &&
+            (!fth_json_is(member, FTH_JSON_INTEGER) || fth_json_integer(member) != 0))
+            return false;
+    }
+    return fth_json_is(object, FTH_JSON_OBJECT);
+}
+
+static void thin_instruction(struct fth_json *row)
+{
+    static const char *const unused[] = {"requested_bytes", "used_bytes", "touched_bytes",
+                                         "efficiency", "hit_ratios"};
+    static const char *const counts[] = {"l1_misses", "l2_misses", "shared"};
+    for (size_t i = 0; i < FTH_COUNT(unused); i++)
+        fth_json_remove(row, unused[i]);
+    for (size_t i = 0; i < FTH_COUNT(counts); i++)
+        if (is_all_zero(fth_json_get(row, counts[i])))
+            fth_json_remove(row, counts[i]);
+}
+
 void fth_model_condense(struct fth_json_document *document)
 {
     fth_json_remove(document->root, "launches");
+    struct fth_json *rows = fth_json_items(fth_json_get(document->root, "instructions"));
+    for (struct fth_json *row = rows; row; row = row->next)
+        if (fth_json_is(row, FTH_JSON_OBJECT))
+            thin_instruction(row);
     thin_curve(document, fth_json_get(document->root, "l1_curve"));
     thin_curve(document, fth_json_get(document->root, "l2_curve"));
 }

@@ -29,9 +29,12 @@ static void put_escaped(struct fth_buffer *out, const char *json)
     }
 }
 
-/* Appends {"file": the name without folders, "document": the document}. */
+/* Appends {"file": the name without folders, "document": the document}. `published` is the
+ * comparison of a description with the published one, as member "published"; NULL: there is none.
+ */
 static enum fth_status put_document(struct fth_buffer *out, const char *path,
-                                    struct fth_json_document *document, struct fth_error *error)
+                                    struct fth_json_document *document, struct fth_json *published,
+                                    struct fth_error *error)
 {
     enum { DIGITS = 12 }; /* more than a chart can show */
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -41,6 +44,8 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path,
     struct fth_json *entry = fth_json_put(document, NULL, NULL, FTH_JSON_OBJECT);
     fth_json_put_text(document, entry, "file", fth_utf8_is_valid(name) ? name : "?");
     fth_json_attach(document, entry, "document", content);
+    if (published)
+        fth_json_attach(document, entry, "published", published);
     enum fth_status status = FTH_OK;
     if (!document->failed)
         fth_json_write(&text, entry, DIGITS, true);
@@ -53,11 +58,12 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path,
 }
 
 /* Reads a JSON document of fathom. Descriptions are validated here, so that the scripts of the page
- * can rely on them. A list has no "schema". Only the output of 'fathom explore --json' is accepted,
- * which is recognised by the keys of its rows. */
+ * can rely on them, and *published gets their comparison with the published one. A list has no
+ * "schema". Only the output of 'fathom explore --json' is accepted, which is recognised by the keys
+ * of its rows. */
 static enum fth_status read_json(const char *path, const struct fth_buffer *content,
                                  const struct fth_log *log, struct fth_json_document *document,
-                                 struct fth_error *error)
+                                 struct fth_json **published, struct fth_error *error)
 {
     FTH_TRY(fth_json_parse(path, content->data, content->size, document, error));
     const bool list = fth_json_is(document->root, FTH_JSON_LIST);
@@ -79,6 +85,8 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
     struct fth_gpu *gpu = NULL;
     enum fth_status status =
         fth_gpu_read_text(path, content->data, content->size, log, &gpu, error);
+    if (status == FTH_OK)
+        status = fth_published_compare(gpu, document, published, error);
     fth_gpu_destroy(gpu);
     return status;
 }
@@ -90,6 +98,7 @@ static enum fth_status add_file(struct fth_buffer *page, const char *path,
     static const char recording[] = "fathom-recording/";
     struct fth_buffer content = {0};
     struct fth_json_document document = {0};
+    struct fth_json *published = NULL;
     enum fth_status status =
         fth_file_read(path, FTH_FILE_LIMIT("a document in a report", MAX_BYTES), &content, error);
     if (status != FTH_OK)
@@ -103,9 +112,9 @@ static enum fth_status add_file(struct fth_buffer *page, const char *path,
     else if (fth_is_exploration(&content))
         status = fth_exploration_read(path, &content, log, &document, error);
     else
-        status = read_json(path, &content, log, &document, error);
+        status = read_json(path, &content, log, &document, &published, error);
     if (status == FTH_OK)
-        status = put_document(page, path, &document, error);
+        status = put_document(page, path, &document, published, error);
 out:
     fth_json_fini(&document);
     fth_buffer_fini(&content);
@@ -131,8 +140,9 @@ static void put_part(struct fth_buffer *out, const char *name)
  * documents, and "@scripts@" by all scripts of html/ in the order in which they must run. */
 static void put_page(struct fth_buffer *out, const struct fth_buffer *data)
 {
-    static const char *const scripts[] = {"core",  "charts",  "plots",    "topology", "bench",
-                                          "model", "explore", "evidence", "figures",  "start"};
+    static const char *const scripts[] = {"core",      "charts",  "plots",    "summary", "topology",
+                                          "structure", "several", "bench",    "model",   "kernel",
+                                          "source",    "explore", "evidence", "figures", "start"};
     const struct fth_embedded *page = find_part("page");
     for (const char *at = page ? page->data : ""; *at;) {
         size_t size = strcspn(at, "\n");

@@ -146,6 +146,12 @@ static void other_files_become_documents(void **state)
          "[[0, 1]]}, \"x\": 0.1234567890123456}",
          "{\"schema\":\"fathom-model/1\",\"l1_curve\":{\"distances\":[[0,1]]},"
          "\"x\":0.123456789012}"},
+        {"{\"schema\": \"fathom-model/1\", \"instructions\": [5, {\"line\": 7, \"used_bytes\": "
+         "[1, 0, 0], \"efficiency\": {\"l1\": 1}, \"l1_misses\": {\"cold\": 0, \"sector\": 0}, "
+         "\"l2_misses\": {\"cold\": 0, \"sector\": 3}, \"shared\": {\"requests\": [0, 0, 0], "
+         "\"wavefronts\": 0}}, {\"shared\": {\"requests\": [0, 1, 0], \"wavefronts\": 0}}]}",
+         "{\"schema\":\"fathom-model/1\",\"instructions\":[5,{\"line\":7,\"l2_misses\":{"
+         "\"cold\":0,\"sector\":3}},{\"shared\":{\"requests\":[0,1,0],\"wavefronts\":0}}]}"},
         {"{\"schema\": \"fathom-other/1\", \"launches\": [1]}",
          "{\"schema\":\"fathom-other/1\",\"launches\":[1]}"},
     };
@@ -154,6 +160,27 @@ static void other_files_become_documents(void **state)
         assert_string_equal(document, rows[i][1]);
         free(document);
     }
+}
+
+/* A description is compared with the published one of the same device name, as 'fathom compare
+ * --within 5' does: the latency differs by more than 5 %, the size agrees, and the UUID is not
+ * compared. */
+static void descriptions_are_compared_with_the_published_one(void **state)
+{
+    (void)state;
+    char *own = page_document("{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": "
+                              "\"NVIDIA H200\", \"uuid\": \"GPU-1\", \"sms\": 132}, "
+                              "\"elements\": {\"l1\": {\"latency_cycles\": 64}, \"l2\": "
+                              "{\"size_bytes\": 62914560}}}");
+    assert_contains(own, "\"published\":{\"differences\":[{\"section\":\"l1\",\"attribute\":"
+                         "\"latency_cycles\",\"a\":{\"value\":64},\"b\":{");
+    assert_contains(own, "\"name\":\"h200\",\"identical\":0,\"compared\":4,\"within\":0.05}");
+    assert_null(strstr(own, "\"section\":\"l2\""));
+    free(own);
+    char *other = page_document("{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": "
+                                "\"Card\"}, \"elements\": {}}");
+    assert_null(strstr(other, "published"));
+    free(other);
 }
 
 static void lists_of_points_need_three_keys(void **state)
@@ -177,9 +204,9 @@ static void lists_of_points_need_three_keys(void **state)
 static void pages_contain_their_parts_in_order(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"d3",       "core",    "charts", "plots",
-                                        "topology", "bench",   "model",  "explore",
-                                        "evidence", "figures", "start"};
+    static const char *const parts[] = {
+        "d3",    "core",  "charts", "plots",  "summary", "topology", "structure", "several",
+        "bench", "model", "kernel", "source", "explore", "evidence", "figures",   "start"};
     static const char *const paths[] = {"one", "two"};
     char *page = NULL, expected[160];
     size_t size = 0;
@@ -251,6 +278,7 @@ int main(void)
         cmocka_unit_test(recordings_are_converted_completely),
         cmocka_unit_test(other_requests_give_no_curves),
         cmocka_unit_test(other_files_become_documents),
+        cmocka_unit_test(descriptions_are_compared_with_the_published_one),
         cmocka_unit_test(lists_of_points_need_three_keys),
         cmocka_unit_test(pages_contain_their_parts_in_order),
         cmocka_unit_test(condensing_checks_the_pairs),
