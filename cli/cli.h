@@ -171,10 +171,11 @@ extern const struct cli_option cli_option_lines, cli_option_source, cli_option_e
 /* Returns the view that these options select. */
 enum fth_model_view cli_model_view(const struct cli_arguments *arguments);
 /* Writes a result in the format of the arguments to *text, which the caller frees. Source files are
- * also searched in the folder of `input`, which may be NULL. Returns the exit code. */
+ * also searched in the folder of `input`. `hints` and `input` may be NULL. Returns the exit code.
+ */
 int cli_put_model(const struct cli_arguments *arguments, enum fth_model_view view,
                   const struct fth_model_result *result, const struct fth_model_params *params,
-                  const char *input, char **text, size_t *size);
+                  const struct fth_hints *hints, const char *input, char **text, size_t *size);
 
 /* The values of these options. `options` points to the other members. */
 struct cli_launch_values {
@@ -282,9 +283,11 @@ int cli_apply_changes(const struct cli_arguments *arguments, struct fth_model_pa
 /* Replaces the trace by one with the edits among the values of --what-if, if there are any. On
  * failure it prints an error and returns the exit code. */
 int cli_edit_trace(const struct cli_arguments *arguments, struct fth_trace **trace);
-/* Finds hints and prints them as text of at most 80 columns. Returns the exit code. */
-int cli_put_hints(const struct cli_arguments *arguments, const struct fth_trace *trace,
-                  const struct fth_model_params *params, const struct fth_model_result *result);
+/* Finds hints with --hints; otherwise *hints remains as it is. The caller destroys them. On failure
+ * it prints an error and returns the exit code. */
+int cli_find_hints(const struct cli_arguments *arguments, const struct fth_trace *trace,
+                   const struct fth_model_params *params, const struct fth_model_result *result,
+                   struct fth_hints **hints);
 
 /* ---- cli_installation.c ---- */
 

@@ -31,7 +31,7 @@ enum fth_model_view cli_model_view(const struct cli_arguments *arguments)
 
 int cli_put_model(const struct cli_arguments *arguments, enum fth_model_view view,
                   const struct fth_model_result *result, const struct fth_model_params *params,
-                  const char *input, char **text, size_t *size)
+                  const struct fth_hints *hints, const char *input, char **text, size_t *size)
 {
     struct fth_report_options options = cli_report_options(arguments);
     struct fth_error error = FTH_NO_ERROR;
@@ -43,7 +43,7 @@ int cli_put_model(const struct cli_arguments *arguments, enum fth_model_view vie
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - input), input);
     const bool is_ptx = length > 4 && strcmp(input + length - 4, ".ptx") == 0;
     const struct fth_model_report more =
-        FTH_MODEL_REPORT(.folders = folders, .ptx = is_ptx ? input : NULL,
+        FTH_MODEL_REPORT(.hints = hints, .folders = folders, .ptx = is_ptx ? input : NULL,
                          .sources = cli_value(arguments, &cli_option_source) != NULL);
     return fth_report_diagnosis(cli_format(arguments), view, result, params, &more, &options, text,
                                 size, &error) == FTH_OK

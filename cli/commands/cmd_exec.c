@@ -124,6 +124,7 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
     struct cli_arguments with_gpu = *arguments;
     struct fth_model_params *params = NULL;
     struct fth_model_result *result = NULL;
+    struct fth_hints *hints = NULL;
     struct fth_error error = FTH_NO_ERROR;
     const struct fth_model_options options = FTH_MODEL_OPTIONS(.log = &cli_log, .diagnose = true);
     const char *gpu = cli_value(arguments, &option_gpu);
@@ -136,10 +137,13 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
     if (code == CLI_DONE && fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
         code = cli_fail(&error);
     if (code == CLI_DONE)
-        code = cli_put_model(arguments, cli_model_view(arguments), result, params,
+        code = cli_find_hints(arguments, trace, params, result, &hints);
+    if (code == CLI_DONE)
+        code = cli_put_model(arguments, cli_model_view(arguments), result, params, hints,
                              arguments->word_count ? arguments->words[0] : NULL, &text, &size);
     if (code == CLI_DONE)
         code = put_text(arguments, text, size);
+    fth_hints_destroy(hints);
     fth_model_result_destroy(result);
     fth_model_params_destroy(params);
     return code;
@@ -231,13 +235,9 @@ static int exec(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_gpu,        &option_kernel,
-    &option_launch,     &option_trace,
-    &option_save,       CLI_VIEW_OPTIONS,
-    &option_no_model,   &option_check,
-    &cli_option_json,   &cli_option_format,
-    &cli_option_output, &cli_option_quiet,
-    &cli_option_help,   NULL,
+    &option_gpu,        &option_kernel,     &option_launch,    &option_trace,    &option_save,
+    CLI_VIEW_OPTIONS,   &cli_option_hints,  &option_no_model,  &option_check,    &cli_option_json,
+    &cli_option_format, &cli_option_output, &cli_option_quiet, &cli_option_help, NULL,
 };
 
 static const struct cli_example examples[] = {

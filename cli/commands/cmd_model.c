@@ -49,16 +49,17 @@ static enum fth_model_view view_of(const struct cli_arguments *arguments)
 static bool is_diagnosis(const struct cli_arguments *arguments)
 {
     return view_of(arguments) >= FTH_MODEL_VIEW_SUMMARY ||
-           strcmp(cli_format(arguments), "json") == 0;
+           strcmp(cli_format(arguments), "json") == 0 || cli_value(arguments, &cli_option_hints);
 }
 
 static int put(const struct cli_arguments *arguments, enum fth_model_view view,
-               const struct fth_model_result *result, const struct fth_model_params *params)
+               const struct fth_model_result *result, const struct fth_model_params *params,
+               const struct fth_hints *hints)
 {
     char *text = NULL;
     size_t size = 0;
     const int code =
-        cli_put_model(arguments, view, result, params,
+        cli_put_model(arguments, view, result, params, hints,
                       arguments->word_count ? arguments->words[0] : NULL, &text, &size);
     return code == CLI_DONE ? cli_put_text(arguments, text, size) : code;
 }
@@ -148,21 +149,23 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
                        const struct fth_model_options *options)
 {
     struct fth_model_result *result = NULL;
+    struct fth_hints *hints = NULL;
     struct fth_error error = FTH_NO_ERROR;
     int code = CLI_DONE;
     if (fth_model_run(trace, params, options, &result, &error) != FTH_OK)
         code = cli_fail(&error);
     else if (options->sample)
         report_errors(result);
-    if (result && cli_value(arguments, &cli_option_hints))
-        code = cli_put_hints(arguments, trace, params, result);
-    else if (result)
-        code = put(arguments, view_of(arguments), result, params);
+    if (result)
+        code = cli_find_hints(arguments, trace, params, result, &hints);
+    if (result && code == CLI_DONE)
+        code = put(arguments, view_of(arguments), result, params, hints);
     if (code == CLI_DONE)
         note_missing(trace);
     const char *truncated = fth_trace_truncated(trace);
     if (truncated)
         cli_message("%s: %s", arguments->words[0], truncated);
+    fth_hints_destroy(hints);
     fth_model_result_destroy(result);
     return code == CLI_DONE && truncated ? CLI_INCONCLUSIVE : code;
 }
@@ -232,7 +235,7 @@ static int model(const struct cli_arguments *arguments)
     if (result == CLI_DONE)
         result = cli_apply_changes(arguments, params);
     if (result == CLI_DONE && parameters) {
-        result = put(arguments, FTH_MODEL_VIEW_PARAMETERS, NULL, params);
+        result = put(arguments, FTH_MODEL_VIEW_PARAMETERS, NULL, params, NULL);
     } else if (result == CLI_DONE) {
         cli_catch_interrupts();
         report_sources(params, gpu);

@@ -328,6 +328,7 @@ enum fth_model_view {
     FTH_MODEL_VIEW_SOURCE_LINES,   /* one row per source line */
     FTH_MODEL_VIEW_SOURCE          /* the source with the figures of each line in the margin */
 };
+struct fth_hints;
 /* What fth_report_diagnosis shows besides a result. Initialise it with FTH_MODEL_REPORT. */
 struct fth_model_report {
     size_t size; /* of this struct in bytes */
@@ -337,6 +338,8 @@ struct fth_model_report {
     /* Path of the PTX file, whose lines are shown for kernels without source; NULL: unknown. */
     const char *ptx;
     bool sources; /* JSON: also write the text of the source files */
+    /* Hints for the kernels of the result (advice.h), which text and JSON show; NULL: none. */
+    const struct fth_hints *hints;
 };
 /* Initialises a struct fth_model_report; the arguments are designated initialisers. */
 #define FTH_MODEL_REPORT(...) FTH_OPTIONS(struct fth_model_report, __VA_ARGS__)

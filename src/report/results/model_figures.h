@@ -77,6 +77,13 @@ void fth_write_model_summary(const struct fth_model_result *result,
                              const struct fth_report_options *options, struct fth_buffer *out,
                              bool *failed);
 
+/* ---- model_hints.c ---- */
+
+/* Write hints for the kernels of a result as text, and as a list "hints". */
+void fth_write_hints(const struct fth_hints *hints, const struct fth_model_result *result,
+                     const struct fth_report_options *options, struct fth_buffer *out);
+void fth_json_hints(struct fth_json_writer *json, const struct fth_hints *hints);
+
 /* ---- model_source.c ---- */
 
 /* How the figures of source lines are written. */

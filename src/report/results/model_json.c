@@ -325,6 +325,8 @@ void fth_write_model_json(const struct fth_model_result *result,
         write_list(&json, "kernels", FTH_MODEL_VIEW_KERNELS, result, params);
         write_list(&json, "launches", FTH_MODEL_VIEW_LAUNCHES, result, params);
         write_list(&json, "instructions", FTH_MODEL_VIEW_LINES, result, params);
+        if (more->hints)
+            fth_json_hints(&json, more->hints);
         if (more->sources)
             fth_json_sources(&json, result, more);
         for (int level = 1; level <= 2; level++)

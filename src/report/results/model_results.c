@@ -359,6 +359,8 @@ enum fth_status fth_report_diagnosis(const char *format, enum fth_model_view vie
                                &known_more, &known, &out, &failed);
     else
         return write_view(format, table, result, params, &known, text, size, error);
+    if (is_text && known_more.hints)
+        fth_write_hints(known_more.hints, result, &known, &out);
     const enum fth_status status = failed ? fth_no_memory(error, "write report", NULL)
                                           : fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
