@@ -13,6 +13,7 @@
  *   cache_level.c   one cache: banks, ports, steps   attempt.c       one attempt of one request
  *   single_bank.c   fast path for one bank           l2_sides.c      L2 sides, and memory
  *   lru_stack.c     L1s that differ only in ways     distance.c      exact stack distances
+ *   shadow.c        why reads miss
  *
  * run/: a trace through the caches of one or several models (run.h)
  *   waves.c         reads the trace, wave by wave    model_run.c     one model
@@ -342,6 +343,7 @@ static inline uint64_t fth_order_draw(unsigned order, uint64_t what)
 /* Add the counts and profiles of `from`. False: out of memory. */
 bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from);
 void fth_counts_add(struct fth_model_counts *to, const struct fth_model_counts *from);
+void fth_misses_add(struct fth_model_misses *to, const struct fth_model_misses *from);
 bool fth_profile_add(struct fth_model_profile *to, const uint64_t *from, size_t count);
 
 /* ---- sharing_keys.c ---- */

@@ -14,6 +14,15 @@ void fth_counts_add(struct fth_model_counts *to, const struct fth_model_counts *
     }
 }
 
+void fth_misses_add(struct fth_model_misses *to, const struct fth_model_misses *from)
+{
+    to->cold += from->cold;
+    to->capacity += from->capacity;
+    to->conflict += from->conflict;
+    to->coherence += from->coherence;
+    to->sector += from->sector;
+}
+
 /* Adds `count` entries to a profile, which is enlarged if needed. The last entry of each profile
  * counts the misses, so it is added to the last entry even if the profiles have different lengths
  * (caches with different numbers of ways). Returns false without memory. */
@@ -53,6 +62,8 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     fth_counts_add(&row->texture, &from->texture);
     fth_counts_add(&row->l2, &from->l2);
     fth_counts_add(&row->bypassed, &from->bypassed);
+    fth_misses_add(&row->l1_misses, &from->l1_misses);
+    fth_misses_add(&row->l2_misses, &from->l2_misses);
     row->far_hits += from->far_hits;
     row->dram_reads += from->dram_reads;
     row->dram_writes += from->dram_writes;

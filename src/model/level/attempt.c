@@ -63,6 +63,46 @@ static uint64_t fill_line(const struct fth_cache_level *level, struct fth_port_a
     return fetched;
 }
 
+/* ---- causes of misses ---- */
+
+/* Where a miss is counted by its cause; NULL: it is not, because the request is not a read. */
+static struct fth_model_misses *misses_of(const struct fth_cache_level *level,
+                                          const struct fth_line_request *request)
+{
+    return request->kind == FTH_TRACE_READ ? &level->misses[request->instruction] : NULL;
+}
+
+/* Notes that an access has used its line, if the cache holds it, and these of its sectors. */
+static void note_use(const struct fth_cache_level *level, const struct fth_port_access *access,
+                     uint64_t sectors)
+{
+    const struct fth_cache *cache = unit_of(level, access)->cache;
+    const uint32_t slot = access->location->slot;
+    if (level->shadow && slot != FTH_NO_SLOT)
+        fth_shadow_use(level->shadow, access->request->line, cache->lines[slot].valid & sectors);
+}
+
+/* Notes that a read misses sectors of a line, which is in the cache or not, and fetches some. */
+static void note_miss(const struct fth_cache_level *level, const struct fth_port_access *access,
+                      uint64_t missing, uint64_t fetched, bool present)
+{
+    if (level->shadow && missing)
+        fth_shadow_miss(level->shadow, access->request->line, missing, fetched, present,
+                        misses_of(level, access->request));
+}
+
+/* Notes that a read has merged with a miss and counts as another one. */
+static void note_merged_miss(const struct fth_cache_level *level,
+                             const struct fth_port_access *access)
+{
+    struct fth_line_request *request = access->request;
+    if (level->shadow && request->kind == FTH_TRACE_READ)
+        fth_shadow_miss_again(level->shadow, request->line, request->sectors,
+                              misses_of(level, request));
+}
+
+/* ---- requests ---- */
+
 /* A read whose sectors are all in flight. If the line was evicted before its data arrived, it is
  * not allocated again. */
 static void merge_line(struct fth_cache_level *level, struct fth_port_access *access)
@@ -70,6 +110,9 @@ static void merge_line(struct fth_cache_level *level, struct fth_port_access *ac
     const unsigned sectors = count_bits(access->request->sectors);
     if (access->location->slot != FTH_NO_SLOT)
         fill_line(level, access, find_missing(level, access));
+    if (!level->shape.merged_hits)
+        note_merged_miss(level, access);
+    note_use(level, access, access->request->sectors);
     access->counts->merges[access->request->kind] += sectors;
     add_counts(level, access, level->shape.merged_hits ? sectors : 0,
                level->shape.merged_hits ? 0 : sectors);
@@ -80,8 +123,11 @@ static enum fth_attempt_outcome read_without_fill(struct fth_cache_level *level,
                                                   struct fth_port_access *access, uint64_t missing)
 {
     struct fth_line_request *request = access->request;
-    if (request->sectors & ~missing)
+    note_miss(level, access, missing, 0, access->location->slot != FTH_NO_SLOT);
+    if (request->sectors & ~missing) {
         fill_line(level, access, 0);
+        note_use(level, access, request->sectors);
+    }
     request->missing = missing;
     const unsigned sectors = count_bits(request->sectors), misses = count_bits(missing);
     add_counts(level, access, sectors - misses, misses);
@@ -105,7 +151,10 @@ static enum fth_attempt_outcome read_line(struct fth_cache_level *level,
         return read_without_fill(level, access, missing);
     if (missing && fth_mshr_full(mshr))
         return FTH_ATTEMPT_FAIL;
+    const bool present = access->location->slot != FTH_NO_SLOT;
     request->missing = fill_line(level, access, missing);
+    note_miss(level, access, missing, request->missing, present);
+    note_use(level, access, request->sectors | request->missing);
     const unsigned sectors = count_bits(request->sectors), misses = count_bits(missing);
     add_counts(level, access, sectors - misses, misses);
     if (!missing)
@@ -129,7 +178,7 @@ static enum fth_attempt_outcome write_line(struct fth_cache_level *level,
         missing = request->sectors;
     } else if (level->shape.write == FTH_WRITE_EVICT) {
         missing = find_missing(level, access) ? request->sectors : 0;
-        fth_cache_drop(cache, access->location);
+        fth_cache_level_drop_line(level, access, access->location);
     } else {
         missing = request->sectors & ~fth_cache_held(cache, access->location, request->sectors);
         for (uint32_t i = 0; access->runs && i < request->run_count; i++) {
@@ -139,6 +188,7 @@ static enum fth_attempt_outcome write_line(struct fth_cache_level *level,
                 access->distance = result.distance;
             fth_cache_level_report_eviction(access->next_level, &result);
         }
+        note_use(level, access, request->sectors);
     }
     request->missing = request->sectors; /* the whole write is forwarded */
     const unsigned misses = count_bits(missing);
@@ -172,8 +222,10 @@ static enum fth_attempt_outcome handle_bypass(struct fth_cache_level *level,
                        request->flags & level->shape.request_flags & FTH_LINE_REQUEST_EVICT;
     if (drops && level->shape.bypass != FTH_BYPASS_ALL) {
         fth_cache_locate_again(unit_of(level, access)->cache, access->location);
-        fth_cache_drop(unit_of(level, access)->cache, access->location);
+        fth_cache_level_drop_line(level, access, access->location);
     }
+    if (level->shadow && request->kind == FTH_TRACE_READ) /* the cache never stores what it reads */
+        misses_of(level, request)->cold += count_bits(request->sectors);
     request->missing = request->sectors;
     add_counts(level, access, 0, count_bits(request->sectors));
     fth_cache_level_report_miss(access, request->sectors);

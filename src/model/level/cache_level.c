@@ -130,7 +130,28 @@ void fth_cache_level_destroy(struct fth_cache_level *level)
     free(level->scheduled);
     free(level->locations);
     free(level->unit_of);
+    fth_shadow_destroy(level->shadow);
     free(level);
+}
+
+static uint64_t capacity_lines(const struct fth_cache_level *level)
+{
+    return level->shape.lines * level->unit_count;
+}
+
+enum fth_status fth_cache_level_diagnose(struct fth_cache_level *level, struct fth_error *error)
+{
+    return fth_shadow_create(&level->shape, capacity_lines(level), &level->shadow, error);
+}
+
+void fth_cache_level_set_misses(struct fth_cache_level *level, struct fth_model_misses *misses)
+{
+    level->misses = misses;
+}
+
+bool fth_cache_level_failed(const struct fth_cache_level *level)
+{
+    return level->failed || (level->shadow && fth_shadow_failed(level->shadow));
 }
 
 void fth_cache_level_clear(struct fth_cache_level *level)
@@ -139,6 +160,8 @@ void fth_cache_level_clear(struct fth_cache_level *level)
         fth_cache_reset(level->units[i].cache);
     for (size_t i = 0; i < level->mshr_count; i++)
         fth_mshr_clear(level->mshrs[i]);
+    if (level->shadow)
+        fth_shadow_clear(level->shadow, capacity_lines(level));
     level->step = 0;
 }
 
@@ -348,7 +371,8 @@ bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request 
                          size_t count, const struct fth_cache_run *runs,
                          struct fth_model_counts *counts, const struct fth_next_level *next_level)
 {
-    return run_group(level, requests, count, runs, counts, next_level);
+    return run_group(level, requests, count, runs, counts, next_level) &&
+           !fth_cache_level_failed(level);
 }
 
 bool fth_cache_level_forwards(const struct fth_cache_level *level)
@@ -374,6 +398,8 @@ uint64_t fth_cache_level_read(struct fth_cache_level *level, const struct fth_po
     struct fth_cache_location location = locate_line(level, access);
     struct fth_cache_result result;
     const uint64_t missing = fth_cache_missing(cache, &location, sectors, NULL, 0);
+    fth_shadow_read(level->shadow, access->request->line, location.slot != FTH_NO_SLOT, sectors,
+                    missing, missing, NULL);
     fth_cache_fill(cache, &location, missing, &result);
     fth_cache_level_report_eviction(next_level, &result);
     return missing;
@@ -382,5 +408,5 @@ uint64_t fth_cache_level_read(struct fth_cache_level *level, const struct fth_po
 void fth_cache_level_drop(struct fth_cache_level *level, const struct fth_port_access *access)
 {
     struct fth_cache_location location = locate_line(level, access);
-    fth_cache_drop(level->units[access->unit].cache, &location);
+    fth_cache_level_drop_line(level, access, &location);
 }

@@ -33,10 +33,12 @@ struct fth_cache_level {
         *scheduled; /* requests that reach a port in a step; single_bank.c: those that failed */
     /* Set and slot of each request. Valid before the first step; recheck the slot afterwards. */
     struct fth_cache_location *locations;
-    uint32_t *unit_of; /* unit of each request, if there are several */
-    size_t capacity;   /* requests in the four arrays above */
-    bool forwards;     /* a request of the last run was forwarded to the next level */
-    bool failed;       /* out of memory */
+    uint32_t *unit_of;               /* unit of each request, if there are several */
+    size_t capacity;                 /* requests in the four arrays above */
+    bool forwards;                   /* a request of the last run was forwarded to the next level */
+    bool failed;                     /* out of memory */
+    struct fth_shadow *shadow;       /* NULL: the causes of misses are not wanted */
+    struct fth_model_misses *misses; /* by instruction; borrowed */
 };
 
 /* Processes one request at a port in the current step, and counts it. */
@@ -54,6 +56,16 @@ static inline void fth_cache_level_report_miss(const struct fth_port_access *acc
 {
     if (access->next_level && access->next_level->miss)
         access->next_level->miss(access->next_level->context, access, missing);
+}
+/* Drops a line, not to replace it. `access` gives the unit and the line. */
+static inline void fth_cache_level_drop_line(struct fth_cache_level *level,
+                                             const struct fth_port_access *access,
+                                             struct fth_cache_location *location)
+{
+    struct fth_cache *cache = level->units[access->unit].cache;
+    if (level->shadow && location->slot != FTH_NO_SLOT)
+        fth_shadow_remove(level->shadow, access->request->line, cache->lines[location->slot].valid);
+    fth_cache_drop(cache, location);
 }
 /* Allocates an MSHR for the missing sectors of a read, and reports the miss. */
 static inline void fth_cache_level_add_miss(struct fth_cache_level *level, struct fth_mshr *mshr,

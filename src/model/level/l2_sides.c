@@ -27,8 +27,9 @@ struct fth_l2 {
     struct fth_shape shape;
     struct fth_model_counts *counts; /* [instructions + 1] */
     /* [instructions + 1]; the last one counts evictions, which belong to no instruction. `counts`
-     * of its members are only set by fth_l2_counts(). */
+     * and `misses` of its members are only set by fth_l2_counts(). */
     struct fth_l2_counts *traffic;
+    struct fth_model_misses *misses; /* [instructions + 1]; NULL: not wanted */
     size_t instructions;
     /* Requests since the last flush or, while recording, since fth_l2_discard_recorded; and how
      * many of these came before the last flush, while recording. */
@@ -84,7 +85,20 @@ void fth_l2_destroy(struct fth_l2 *l2)
     free(l2->sides);
     free(l2->counts);
     free(l2->traffic);
+    free(l2->misses);
     free(l2);
+}
+
+enum fth_status fth_l2_diagnose(struct fth_l2 *l2, struct fth_error *error)
+{
+    l2->misses = calloc(l2->instructions + 1, sizeof *l2->misses);
+    if (!l2->misses)
+        return fth_no_memory(error, "model caches", NULL);
+    for (uint64_t i = 0; i < l2->side_count; i++) {
+        FTH_TRY(fth_cache_level_diagnose(l2->sides[i].level, error));
+        fth_cache_level_set_misses(l2->sides[i].level, l2->misses);
+    }
+    return FTH_OK;
 }
 
 void fth_l2_clear(struct fth_l2 *l2)
@@ -97,14 +111,19 @@ void fth_l2_reset_counts(struct fth_l2 *l2)
 {
     memset(l2->counts, 0, (l2->instructions + 1) * sizeof *l2->counts);
     memset(l2->traffic, 0, (l2->instructions + 1) * sizeof *l2->traffic);
+    if (l2->misses)
+        memset(l2->misses, 0, (l2->instructions + 1) * sizeof *l2->misses);
     for (uint64_t i = 0; i < l2->side_count; i++)
         fth_cache_level_reset_totals(l2->sides[i].level);
 }
 
 const struct fth_l2_counts *fth_l2_counts(struct fth_l2 *l2)
 {
-    for (size_t i = 0; i <= l2->instructions; i++)
+    for (size_t i = 0; i <= l2->instructions; i++) {
         l2->traffic[i].counts = l2->counts[i];
+        if (l2->misses)
+            l2->traffic[i].misses = l2->misses[i];
+    }
     return l2->traffic;
 }
 
@@ -291,7 +310,11 @@ bool fth_l2_flush(struct fth_l2 *l2)
             return false;
         fth_line_requests_clear(&side->requests);
     }
-    return true;
+    /* Also those sides that only received reads of others. */
+    bool failed = false;
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        failed |= fth_cache_level_failed(l2->sides[i].level);
+    return !failed;
 }
 
 /* ---- one stream of requests for several L2s ---- */

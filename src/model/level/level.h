@@ -183,6 +183,48 @@ static inline bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t s
     return true;
 }
 
+/* ---- shadow.c ---- */
+
+/* Finds out why reads of one cache miss (docs/model/misses.md). The caller reports what the cache
+ * does, in the same order. `line` is the address of a line; sectors are masks of its sectors. */
+struct fth_shadow;
+
+/* `lines`: capacity of the cache; `shape` gives its lines and sectors. */
+FTH_MUST_USE enum fth_status fth_shadow_create(const struct fth_shape *shape, uint64_t lines,
+                                               struct fth_shadow **shadow, struct fth_error *error);
+void fth_shadow_destroy(struct fth_shadow *shadow);
+/* The cache was emptied. From now on it has `lines` lines. */
+void fth_shadow_clear(struct fth_shadow *shadow, uint64_t lines);
+/* Whether the memory was not sufficient. Then the causes are wrong. */
+bool fth_shadow_failed(const struct fth_shadow *shadow);
+/* A read misses the sectors `missed`, and the cache fetches `fetched`, which may be more or none.
+ * `present`: the cache held the line, without these sectors. Adds `missed` to *misses by cause,
+ * unless that is NULL. To be called before fth_shadow_use() for the same access. */
+void fth_shadow_miss(struct fth_shadow *shadow, uint64_t line, uint64_t missed, uint64_t fetched,
+                     bool present, struct fth_model_misses *misses);
+/* Sectors that an earlier miss fetches count as missed again: adds them by the cause of that miss.
+ */
+void fth_shadow_miss_again(struct fth_shadow *shadow, uint64_t line, uint64_t sectors,
+                           struct fth_model_misses *misses);
+/* A read or a write uses the line, which may be allocated for it. `sectors`: those of the access
+ * and of its fills that the cache holds completely afterwards. */
+void fth_shadow_use(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
+/* Does both for a read of `sectors` that the cache then holds completely. `shadow` may be NULL. */
+static inline void fth_shadow_read(struct fth_shadow *shadow, uint64_t line, bool present,
+                                   uint64_t sectors, uint64_t missed, uint64_t fetched,
+                                   struct fth_model_misses *misses)
+{
+    if (!shadow)
+        return;
+    if (missed)
+        fth_shadow_miss(shadow, line, missed, fetched, present, misses);
+    fth_shadow_use(shadow, line, sectors | fetched);
+}
+/* The cache completes sectors of a line that it holds, without a use of the line. */
+void fth_shadow_complete(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
+/* An access removes these sectors, which the cache held, without a replacement. */
+void fth_shadow_remove(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
+
 /* ---- cache_level.c ---- */
 
 /* Creates one bank of a cache, or several copies (fth_cache_config.copies). If the number of lines
@@ -219,6 +261,13 @@ FTH_MUST_USE enum fth_status fth_cache_level_create(const struct fth_shape *shap
                                                     struct fth_cache_level **level,
                                                     struct fth_error *error);
 void fth_cache_level_destroy(struct fth_cache_level *level);
+/* From now on, the level finds out why its reads miss, and adds the sectors to
+ * misses[request->instruction]. `misses` is borrowed, and can be changed between two runs. */
+FTH_MUST_USE enum fth_status fth_cache_level_diagnose(struct fth_cache_level *level,
+                                                      struct fth_error *error);
+void fth_cache_level_set_misses(struct fth_cache_level *level, struct fth_model_misses *misses);
+/* Whether memory for that was not sufficient. */
+bool fth_cache_level_failed(const struct fth_cache_level *level);
 /* Empties the cache and its MSHRs; the totals stay. */
 void fth_cache_level_clear(struct fth_cache_level *level);
 /* Takes over the latency of `shape`, and nothing else. */
@@ -306,11 +355,14 @@ struct fth_l2_counts {
     struct fth_model_counts counts; /* reads: of the near side; others: of the home side */
     uint64_t far_hits; /* read sectors that missed in the near side and hit in their home side */
     uint64_t dram_reads, dram_writes; /* sectors */
+    struct fth_model_misses misses;   /* why reads missed in the near side; 0: not wanted */
 };
 
 FTH_MUST_USE enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instructions,
                                            struct fth_l2 **l2, struct fth_error *error);
 void fth_l2_destroy(struct fth_l2 *l2);
+/* From now on, finds out why reads miss. */
+FTH_MUST_USE enum fth_status fth_l2_diagnose(struct fth_l2 *l2, struct fth_error *error);
 void fth_l2_clear(struct fth_l2 *l2);
 /* fth_l2_add() queues a request that an L1 of shape `l1` forwards. `side` is the one near the SM. A
  * read accesses `sectors` there. Writes and atomics access all their bytes in the home side of the

@@ -21,7 +21,7 @@ struct single_bank {
     struct fth_model_counts *counts; /* by instruction */
     uint64_t *profile;               /* of reads */
     size_t last;    /* index of the last entry of the profile, which counts misses */
-    bool fast_path; /* the cache is not bypassed */
+    bool fast_path; /* the cache is not bypassed, and the causes of misses are not wanted */
 };
 
 /* Counts of consecutive reads of one instruction that are not yet in `counts`. */
@@ -240,6 +240,7 @@ bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_r
                                      .counts = counts,
                                      .profile = level->totals.profile[0],
                                      .last = level->totals.profile_size - 1,
-                                     .fast_path = level->shape.bypass != FTH_BYPASS_ALL};
+                                     .fast_path =
+                                         level->shape.bypass != FTH_BYPASS_ALL && !level->shadow};
     return run_requests(&bank, count, next_level);
 }

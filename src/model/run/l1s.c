@@ -24,6 +24,17 @@ enum fth_status fth_l1s_init(struct fth_l1s *l1s, uint64_t sms, size_t instructi
     return FTH_OK;
 }
 
+enum fth_status fth_l1s_diagnose(struct fth_l1s *l1s, struct fth_error *error)
+{
+    l1s->misses = calloc(l1s->count_arrays, sizeof(struct fth_model_misses *));
+    for (size_t i = 0; l1s->misses && i < l1s->count_arrays; i++) {
+        l1s->misses[i] = calloc(l1s->instructions + 1, sizeof **l1s->misses);
+        if (!l1s->misses[i])
+            return fth_no_memory(error, "model caches", NULL);
+    }
+    return l1s->misses ? FTH_OK : fth_no_memory(error, "model caches", NULL);
+}
+
 static void free_levels(struct fth_l1s *l1s)
 {
     for (uint64_t sm = 0; l1s->levels && sm < l1s->sms; sm++) {
@@ -37,10 +48,13 @@ void fth_l1s_fini(struct fth_l1s *l1s)
     free_levels(l1s);
     for (size_t i = 0; l1s->counts && i < l1s->count_arrays; i++)
         free(l1s->counts[i]);
+    for (size_t i = 0; l1s->misses && i < l1s->count_arrays; i++)
+        free(l1s->misses[i]);
     free(l1s->levels);
     free(l1s->totals);
     free(l1s->first_group);
     free(l1s->counts);
+    free(l1s->misses);
 }
 
 /* Between the launches of a model, only the number of lines of its L1s and their latency change. */
@@ -62,6 +76,8 @@ static enum fth_status prepare(struct fth_l1s *l1s, uint32_t sm, struct fth_erro
         fth_cache_level_set_latency(l1s->levels[sm], &l1s->shape);
     } else {
         FTH_TRY(fth_cache_level_create(&l1s->shape, &l1s->levels[sm], error));
+        if (l1s->misses)
+            FTH_TRY(fth_cache_level_diagnose(l1s->levels[sm], error));
     }
     l1s->totals[sm] = fth_cache_level_totals(l1s->levels[sm]);
     return FTH_OK;
@@ -86,6 +102,8 @@ enum fth_status fth_l1s_link(struct fth_l1s *l1s, struct fth_issue_batch *batch,
 bool fth_l1s_run_sm(struct fth_l1s *l1s, struct fth_issue_batch *batch, uint32_t sm, size_t thread)
 {
     const struct fth_next_level next_level = {0}; /* request->missing keeps the forwarded sectors */
+    if (l1s->misses && l1s->levels[sm])
+        fth_cache_level_set_misses(l1s->levels[sm], l1s->misses[thread]);
     for (uint32_t g = l1s->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
         struct fth_issue_group *group = &batch->groups[g];
         if (!fth_cache_level_run(l1s->levels[sm], batch->requests.items + group->first,
@@ -112,4 +130,6 @@ void fth_l1s_reset_counts(struct fth_l1s *l1s)
             fth_cache_level_reset_totals(l1s->levels[sm]);
     for (size_t i = 0; i < l1s->count_arrays; i++)
         memset(l1s->counts[i], 0, (l1s->instructions + 1) * sizeof **l1s->counts);
+    for (size_t i = 0; l1s->misses && i < l1s->count_arrays; i++)
+        memset(l1s->misses[i], 0, (l1s->instructions + 1) * sizeof **l1s->misses);
 }

@@ -27,10 +27,14 @@ enum fth_status fth_l2_feed_begin(struct fth_l2_feed *feed, const struct fth_mod
                                   size_t instructions, struct fth_error *error)
 {
     FTH_TRY(read_join_groups(feed, params, error));
-    if (!feed->l2)
+    if (feed->l2) {
+        if (setting->cold)
+            fth_l2_clear(feed->l2);
+    } else {
         FTH_TRY(fth_l2_create(setting, instructions, &feed->l2, error));
-    else if (setting->cold)
-        fth_l2_clear(feed->l2);
+        if (feed->diagnose)
+            FTH_TRY(fth_l2_diagnose(feed->l2, error));
+    }
     if (feed->join)
         fth_join_clear(feed->join);
     feed->rounds_since_join_clear = feed->groups_since_flush = 0;

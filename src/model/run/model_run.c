@@ -82,7 +82,7 @@ static enum fth_status add_bypassed(const struct fth_trace *trace,
 {
     struct fth_model_options without = *options;
     struct fth_model_result *bypassed = NULL;
-    without.curves = false;
+    without.curves = without.diagnose = false;
     FTH_TRY(run_steps(trace, params, &without, &bypassed, error));
     const enum fth_status status = copy_bypassed(result, bypassed, error);
     fth_model_result_destroy(bypassed);

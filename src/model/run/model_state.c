@@ -20,6 +20,9 @@ static enum fth_status init(struct fth_model_state *state, const struct fth_mode
     FTH_TRY(fth_model_rows_init(&state->rows, state->trace, error));
     FTH_TRY(fth_l1s_init(&state->l1s, sms, state->rows.instructions,
                          fth_workers_thread_count(options->threads), error));
+    state->feeds[FTH_L2_FORWARDED].diagnose = options->diagnose;
+    if (options->diagnose)
+        FTH_TRY(fth_l1s_diagnose(&state->l1s, error));
     return options->curves ? fth_curves_create(sms, &state->curves, error) : FTH_OK;
 }
 
@@ -91,6 +94,7 @@ enum fth_status fth_model_state_add_rows(struct fth_model_state *state, size_t l
     const struct fth_launch_counts counts = {.setting = &state->setting,
                                              .warps = warps,
                                              .l1 = l1s->counts,
+                                             .l1_misses = l1s->misses,
                                              .l1_arrays = l1s->count_arrays,
                                              .l1_totals = l1s->totals,
                                              .l1_total_count = (size_t)l1s->sms,

@@ -84,6 +84,7 @@ static enum fth_status run_order(struct orders *orders, unsigned order, const st
     options.log = log;
     options.bypassed = order == 0 && options.bypassed;
     options.curves = order == 0 && options.curves;
+    options.diagnose = order == 0 && options.diagnose;
     if (order) {
         const uint64_t seed = fth_model_integer(params, FTH_KEY_SEED);
         fth_model_put(params, FTH_KEY_SEED, (double)(seed + order), FTH_MODEL_SET);

@@ -79,7 +79,10 @@ static void add_instruction(const struct fth_launch_counts *counts, size_t i, ui
             fth_counts_add(&row->local, &counts->l1[t][i]);
         if (is_texture)
             fth_counts_add(&row->texture, &counts->l1[t][i]);
+        if (counts->l1_misses)
+            fth_misses_add(&row->l1_misses, &counts->l1_misses[t][i]);
     }
+    fth_misses_add(&row->l2_misses, &l2->misses);
     fth_counts_add(&row->l2, &l2->counts);
     row->far_hits += l2->far_hits;
     row->dram_reads += l2->dram_reads;

@@ -90,11 +90,15 @@ struct fth_l1s {
     struct fth_model_counts **counts; /* [count_arrays][instructions + 1] */
     size_t count_arrays;              /* one per thread */
     size_t instructions;
+    /* The causes of misses, as `counts`; NULL: not wanted. */
+    struct fth_model_misses **misses;
 };
 
 FTH_MUST_USE enum fth_status fth_l1s_init(struct fth_l1s *l1s, uint64_t sms, size_t instructions,
                                           size_t count_arrays, struct fth_error *error);
 void fth_l1s_fini(struct fth_l1s *l1s);
+/* From now on, finds out why reads miss. To be called before the first launch. */
+FTH_MUST_USE enum fth_status fth_l1s_diagnose(struct fth_l1s *l1s, struct fth_error *error);
 /* Begins a launch with L1s of this shape. Each L1 is emptied, or created, when it is first used. */
 void fth_l1s_begin(struct fth_l1s *l1s, const struct fth_shape *shape);
 /* Links the groups of each SM in a batch, and prepares the L1s of these SMs. */
@@ -155,6 +159,7 @@ struct fth_l2_feed {
     size_t join_group_count;
     uint64_t join_rounds; /* rounds per join window */
     uint64_t rounds_since_join_clear;
+    bool diagnose; /* find out why reads miss */
 };
 
 /* Begins a launch: creates the L2 at first, and empties it if l2.cold is set. */
@@ -209,6 +214,7 @@ struct fth_launch_counts {
     uint64_t simulated; /* accesses of warps; set only with time */
     /* Expected errors of the hits of reads, in sectors, if not all accesses were simulated. */
     double l1_error, l2_error;
+    struct fth_model_misses *const *l1_misses; /* as `l1`; NULL: not known */
 };
 
 FTH_MUST_USE enum fth_status fth_model_rows_init(struct fth_model_rows *rows,
@@ -239,7 +245,8 @@ struct fth_model_state {
     struct fth_model_rows rows;
 };
 
-/* Creates the state for a run. Only `threads`, `bypassed` and `curves` of the options are used. */
+/* Creates the state for a run. Only `threads`, `bypassed`, `curves` and `diagnose` of the
+ * options are used. */
 FTH_MUST_USE enum fth_status fth_model_state_create(const struct fth_trace *trace,
                                                     const struct fth_model_params *params,
                                                     const struct fth_model_options *options,

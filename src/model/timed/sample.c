@@ -42,9 +42,10 @@ enum {
 struct snapshot {
     uint64_t accesses, ticks, loaded;
     struct fth_l2_use use;
-    struct fth_model_counts *l1; /* [instructions + 1] */
-    struct fth_l2_counts *l2;    /* [instructions + 1] */
-    uint64_t *warps;             /* [instructions][3] */
+    struct fth_model_counts *l1;        /* [instructions + 1] */
+    struct fth_l2_counts *l2;           /* [instructions + 1] */
+    uint64_t *warps;                    /* [instructions][3] */
+    struct fth_model_misses *l1_misses; /* [instructions + 1]; 0 if they are not known */
 };
 
 struct fth_sampler {
@@ -69,7 +70,8 @@ enum fth_status fth_sampler_create(unsigned rate, size_t instructions, struct ft
         snapshot->l1 = calloc(instructions + 1, sizeof *snapshot->l1);
         snapshot->l2 = calloc(instructions + 1, sizeof *snapshot->l2);
         snapshot->warps = calloc(3 * (instructions + 1), sizeof *snapshot->warps);
-        ok = snapshot->l1 && snapshot->l2 && snapshot->warps;
+        snapshot->l1_misses = calloc(instructions + 1, sizeof *snapshot->l1_misses);
+        ok = snapshot->l1 && snapshot->l2 && snapshot->warps && snapshot->l1_misses;
     }
     *out = ok ? sampler : NULL;
     if (!ok) {
@@ -87,6 +89,7 @@ void fth_sampler_destroy(struct fth_sampler *sampler)
         free(sampler->snapshots[i].l1);
         free(sampler->snapshots[i].l2);
         free(sampler->snapshots[i].warps);
+        free(sampler->snapshots[i].l1_misses);
     }
     free(sampler);
 }
@@ -149,6 +152,37 @@ static void extrapolate_counts(const struct fth_model_counts *before,
                 extrapolate(counts_at(&from, i)[kind], counts_at(&to, i)[kind], rest);
 }
 
+static uint64_t *cause_at(struct fth_model_misses *misses, size_t i)
+{
+    uint64_t *const causes[] = {&misses->cold, &misses->capacity, &misses->conflict,
+                                &misses->coherence, &misses->sector};
+    return causes[i];
+}
+enum { CAUSES = 5 };
+
+/* Estimates the causes of the misses that `whole`, the estimated counts, has. The further misses
+ * have the causes of those of the window, in the same proportions. The sum is exact. */
+static void extrapolate_misses(const struct fth_model_misses *before,
+                               const struct fth_model_misses *now,
+                               const struct fth_model_counts *whole,
+                               struct fth_model_misses *result)
+{
+    struct fth_model_misses from = *before, to = *now;
+    uint64_t known = 0, window = 0, passed = 0, given = 0;
+    for (size_t i = 0; i < CAUSES; i++) {
+        known += *cause_at(&to, i);
+        window += *cause_at(&to, i) - *cause_at(&from, i);
+    }
+    const uint64_t all = whole->sectors[FTH_TRACE_READ] - whole->hits[FTH_TRACE_READ];
+    const uint64_t further = window && all > known ? all - known : 0;
+    for (size_t i = 0; i < CAUSES; i++) {
+        passed += *cause_at(&to, i) - *cause_at(&from, i);
+        const uint64_t until = window ? (uint64_t)((fth_wide_word)further * passed / window) : 0;
+        *cause_at(result, i) = *cause_at(&to, i) + until - given;
+        given = until;
+    }
+}
+
 /* Sums the reads of all instructions in a level. */
 static void sum_reads(const struct fth_sampler *sampler, const struct snapshot *snapshot, int level,
                       double *sectors, double *hits)
@@ -200,6 +234,9 @@ bool fth_sampler_mark(struct fth_sampler *sampler, const struct fth_sample_state
     oldest.use = state->use;
     memcpy(oldest.l1, state->l1, (sampler->instructions + 1) * sizeof *oldest.l1);
     memcpy(oldest.l2, state->l2, (sampler->instructions + 1) * sizeof *oldest.l2);
+    if (state->l1_misses)
+        memcpy(oldest.l1_misses, state->l1_misses,
+               (sampler->instructions + 1) * sizeof *oldest.l1_misses);
     memcpy(oldest.warps, state->warps, 3 * sampler->instructions * sizeof *oldest.warps);
     sampler->snapshots[SNAPSHOTS - 1] = oldest;
     sampler->next += sampler->step;
@@ -248,6 +285,12 @@ void fth_sampler_estimate(struct fth_sampler *sampler, struct fth_model_counts *
     for (size_t i = 0; i <= count; i++) {
         extrapolate_counts(&before->l1[i], &now->l1[i], rest, &l1[i]);
         extrapolate_counts(&before->l2[i].counts, &now->l2[i].counts, rest, &l2[i].counts);
+        if (estimate->l1_misses)
+            extrapolate_misses(&before->l1_misses[i], &now->l1_misses[i], &l1[i],
+                               &estimate->l1_misses[i]);
+        if (estimate->l1_misses)
+            extrapolate_misses(&before->l2[i].misses, &now->l2[i].misses, &l2[i].counts,
+                               &l2[i].misses);
         l2[i].far_hits = extrapolate(before->l2[i].far_hits, now->l2[i].far_hits, rest);
         l2[i].dram_reads = extrapolate(before->l2[i].dram_reads, now->l2[i].dram_reads, rest);
         l2[i].dram_writes = extrapolate(before->l2[i].dram_writes, now->l2[i].dram_writes, rest);

@@ -312,6 +312,11 @@ FTH_MUST_USE enum fth_status fth_timed_l2_create(const struct fth_model_params *
                                                  size_t instructions, struct fth_timed_l2 **l2,
                                                  struct fth_error *error);
 void fth_timed_l2_destroy(struct fth_timed_l2 *l2);
+/* From now on, finds out why reads miss (fth_l2_counts.misses). */
+FTH_MUST_USE enum fth_status fth_timed_l2_diagnose(struct fth_timed_l2 *l2,
+                                                   struct fth_error *error);
+/* Whether memory for that was not sufficient. */
+bool fth_timed_l2_failed(const struct fth_timed_l2 *l2);
 /* Begins a launch at time 0. `cold`: with an empty L2. */
 void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing, bool cold);
 /* A read of sectors that an SM sends at `now`. Returns when the data is back at the SM. *fetched
@@ -353,6 +358,11 @@ FTH_MUST_USE enum fth_status fth_timed_l1s_create(uint64_t sms, size_t instructi
                                                   struct fth_timed_l1s **l1s,
                                                   struct fth_error *error);
 void fth_timed_l1s_destroy(struct fth_timed_l1s *l1s);
+/* From now on, finds out why reads miss. To be called before the first launch. */
+FTH_MUST_USE enum fth_status fth_timed_l1s_diagnose(struct fth_timed_l1s *l1s,
+                                                    struct fth_error *error);
+/* The sectors by cause: [instructions + 1]. NULL: not wanted. */
+struct fth_model_misses *fth_timed_l1s_misses(struct fth_timed_l1s *l1s);
 /* Begins a launch at time 0, with empty L1s. */
 FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
                                                  const struct fth_setting *setting,
@@ -402,12 +412,15 @@ struct fth_sample_state {
     const struct fth_l2_counts *l2;    /* [instructions + 1] */
     const uint64_t *warps;             /* [instructions][3] of the accesses that were loaded */
     struct fth_l2_use use;
+    const struct fth_model_misses *l1_misses; /* [instructions + 1]; NULL: not known */
 };
 /* Estimates for the whole launch. */
 struct fth_sample_estimate {
     const uint64_t *warps;     /* [instructions][3], valid until the next launch */
     uint64_t ticks, simulated; /* accesses that were simulated */
     double l1_error, l2_error; /* expected errors of the hits of reads, in sectors */
+    /* [instructions + 1] replaced by estimates, as the counts are; NULL: not known. */
+    struct fth_model_misses *l1_misses;
 };
 
 /* `rate`: at least 1/rate of the accesses are simulated. */
@@ -469,7 +482,9 @@ uint64_t fth_warps_end(const struct fth_warps *warps);
 /* ---- timed_run.c ---- */
 
 /* Runs the launches that the options select, and adds their counts to `rows`, and their reads to
- * `curves` unless it is NULL. Only `kernel` and `log` of the options are used. */
+ * `curves` unless it is NULL. Only `kernel`, `log`, `sample` and `diagnose` of the options are
+ * used.
+ */
 FTH_MUST_USE enum fth_status fth_timed_run(const struct fth_trace *trace,
                                            const struct fth_model_params *params,
                                            const struct fth_model_options *options,

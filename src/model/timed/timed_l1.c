@@ -44,6 +44,7 @@ struct l1 {
     struct fth_timed_cache *cache; /* its own one, or that of all L1s */
     uint32_t first_set, first_row; /* of this L1 in the cache */
     bool used;                     /* in this launch */
+    struct fth_shadow *shadow;     /* NULL: not yet used, or the causes of misses are not wanted */
     uint64_t free_at;
     struct recent_store store;
     struct recent_read reads[READ_SLOTS];
@@ -63,6 +64,7 @@ struct fth_timed_l1s {
     struct fth_curves *curves;       /* NULL: not wanted */
     struct fth_model_counts *counts; /* [instructions + 1] */
     size_t instructions;
+    struct fth_model_misses *misses; /* [instructions + 1]; NULL: not wanted */
     struct fth_cache_level_totals totals;
 };
 
@@ -91,11 +93,25 @@ void fth_timed_l1s_destroy(struct fth_timed_l1s *l1s)
         return;
     for (uint64_t i = 0; l1s->caches && i < l1s->sms; i++)
         fth_timed_cache_fini(&l1s->caches[i]);
+    for (uint64_t i = 0; l1s->l1s && i < l1s->sms; i++)
+        fth_shadow_destroy(l1s->l1s[i].shadow);
     fth_totals_fini(&l1s->totals);
+    free(l1s->misses);
     free(l1s->l1s);
     free(l1s->caches);
     free(l1s->counts);
     free(l1s);
+}
+
+enum fth_status fth_timed_l1s_diagnose(struct fth_timed_l1s *l1s, struct fth_error *error)
+{
+    l1s->misses = calloc(l1s->instructions + 1, sizeof *l1s->misses);
+    return l1s->misses ? FTH_OK : fth_no_memory(error, "model caches", NULL);
+}
+
+struct fth_model_misses *fth_timed_l1s_misses(struct fth_timed_l1s *l1s)
+{
+    return l1s->misses;
 }
 
 /* Decides whether the L1s are copies in one structure. */
@@ -157,6 +173,11 @@ static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
     if (!l1->cache->cache && fth_timed_cache_init(l1->cache, &l1s->shape, l1s->shape.seed + sm,
                                                   l1s->copies, &ignored) != FTH_OK)
         return false;
+    if (l1->shadow)
+        fth_shadow_clear(l1->shadow, l1s->shape.lines);
+    else if (l1s->misses &&
+             fth_shadow_create(&l1s->shape, l1s->shape.lines, &l1->shadow, &ignored) != FTH_OK)
+        return false;
     l1->used = true;
     memset(l1->reads, 0, sizeof l1->reads);
     l1->store = (struct recent_store){0};
@@ -181,6 +202,8 @@ void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curv
 void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s)
 {
     memset(l1s->counts, 0, (l1s->instructions + 1) * sizeof *l1s->counts);
+    if (l1s->misses)
+        memset(l1s->misses, 0, (l1s->instructions + 1) * sizeof *l1s->misses);
     fth_totals_clear(&l1s->totals);
 }
 
@@ -242,6 +265,39 @@ static void count(struct fth_timed_l1s *l1s, const struct fth_timed_request *req
     fth_totals_add(&l1s->totals, kind, distance, hit_count, sectors - hit_count);
 }
 
+/* Notes that a request has used its line, if the L1 holds it. */
+static void note_use(const struct l1 *l1, const struct fth_timed_line *line,
+                     const struct fth_cache_location *location)
+{
+    if (l1->shadow && location->slot != FTH_NO_SLOT)
+        fth_shadow_use(l1->shadow, line->line,
+                       l1->cache->cache->lines[location->slot].valid & line->sectors);
+}
+
+/* Drops the line of a request, not to replace it. */
+static void drop_line(const struct l1 *l1, const struct fth_timed_line *line,
+                      struct fth_cache_location *location)
+{
+    struct fth_cache *cache = l1->cache->cache;
+    if (l1->shadow && location->slot != FTH_NO_SLOT)
+        fth_shadow_remove(l1->shadow, line->line, cache->lines[location->slot].valid);
+    fth_cache_drop(cache, location);
+}
+
+/* Adds the sectors that a read misses by cause. */
+static void count_misses(const struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                         bool present, uint32_t missing, uint32_t flying)
+{
+    const struct l1 *l1 = &l1s->l1s[request->sm];
+    const struct fth_timed_line *line = request->line;
+    const bool allocates = !(line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
+    struct fth_model_misses *misses = l1->shadow ? &l1s->misses[request->instruction] : NULL;
+    if (misses && missing)
+        fth_shadow_miss(l1->shadow, line->line, missing, allocates ? missing : 0, present, misses);
+    if (misses && flying && !l1s->shape.merged_hits)
+        fth_shadow_miss_again(l1->shadow, line->line, flying, misses);
+}
+
 /* A number from 0 to 65535 that looks random but depends only on the line and the time. */
 static uint64_t draw(uint64_t line, uint64_t now)
 {
@@ -282,6 +338,7 @@ static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_requ
                                                          request->runs, request->line->run_count);
     const uint32_t held = sectors & ~missing;
     const bool allocates = !(request->line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
+    const bool fresh = location.slot == FTH_NO_SLOT;
     uint64_t ready = now + l1s->timing.l1_hit;
     uint32_t flying = 0, distance = UINT32_MAX;
     if (held && (flying = fth_flight_pending(&cache->flight[location.slot], held, ready)))
@@ -290,13 +347,14 @@ static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_requ
         const uint64_t arrival = send_read(l1s, request, missing, now);
         ready = arrival > ready ? arrival : ready;
     }
+    count_misses(l1s, request, !fresh, missing, flying);
     if (held || allocates) {
         struct fth_cache_result result;
-        const bool fresh = location.slot == FTH_NO_SLOT;
         fth_cache_fill(cache->cache, &location, allocates ? missing : 0, &result);
         distance = result.distance;
         if (missing && allocates)
             fth_flight_add(&cache->flight[location.slot], fresh, missing, now, ready);
+        note_use(&l1s->l1s[request->sm], request->line, &location);
     }
     count(l1s, request, FTH_TRACE_READ, held, flying, distance);
     return ready;
@@ -328,7 +386,7 @@ static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request
     uint32_t distance = UINT32_MAX;
     const bool allocates = !(line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
     if (l1s->shape.write == FTH_WRITE_EVICT) {
-        fth_cache_drop(cache->cache, &location);
+        drop_line(&l1s->l1s[request->sm], line, &location);
     } else if (allocates || location.slot != FTH_NO_SLOT) {
         uint64_t left = line->run_count ? 0 : line->sectors;
         for (uint32_t i = 0; i < line->run_count || left; i++) {
@@ -341,6 +399,7 @@ static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request
             if (fresh && location.slot != FTH_NO_SLOT)
                 cache->flight[location.slot].ready = 0;
         }
+        note_use(&l1s->l1s[request->sm], line, &location);
     }
     count(l1s, request, FTH_TRACE_WRITE, hits, 0, distance);
     fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
@@ -352,11 +411,12 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
                        enum fth_trace_access_kind kind, struct fth_cache_location location,
                        uint64_t now)
 {
-    struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     uint32_t fetched = 0;
     if ((kind != FTH_TRACE_READ || request->line->flags & FTH_LINE_REQUEST_EVICT) &&
         l1s->shape.bypass != FTH_BYPASS_ALL)
-        fth_cache_drop(cache->cache, &location);
+        drop_line(&l1s->l1s[request->sm], request->line, &location);
+    if (l1s->misses && kind == FTH_TRACE_READ) /* the L1 never stores what the request reads */
+        l1s->misses[request->instruction].cold += count_bits(request->line->sectors);
     count(l1s, request, kind, 0, 0, UINT32_MAX);
     if (kind == FTH_TRACE_READ)
         return fth_timed_l2_read(l1s->l2, request, request->line->sectors, now, &fetched);
@@ -515,6 +575,8 @@ static inline bool hit_line(struct fth_timed_l1s *l1s, const struct l1 *l1,
     const uint32_t distance = fth_slot_use(cache, location->set, location->slot);
     const uint32_t sectors = count_bits(line->sectors);
     fth_totals_add(&l1s->totals, FTH_TRACE_READ, distance, sectors, 0);
+    if (l1->shadow)
+        fth_shadow_use(l1->shadow, line->line, line->sectors);
     tally->requests++;
     tally->sectors += sectors;
     return true;
@@ -570,7 +632,7 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     add_tally(l1s, access, &tally);
     *done = last;
     l1->free_at = begin + busy;
-    return true;
+    return !l1->shadow || !fth_shadow_failed(l1->shadow);
 }
 
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,

@@ -43,8 +43,9 @@ struct pending_read {
 
 struct side {
     struct fth_timed_cache cache;
-    uint64_t *partial_since; /* [cache.slots] the write that made the line of the slot partial */
-    uint64_t free_at;        /* when it can take the next sector */
+    uint64_t *partial_since;   /* [cache.slots] the write that made the line of the slot partial */
+    uint64_t free_at;          /* when it can take the next sector */
+    struct fth_shadow *shadow; /* NULL: the causes of misses are not wanted */
 };
 
 struct fth_timed_l2 {
@@ -145,6 +146,7 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
     for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
         fth_timed_cache_fini(&l2->sides[i].cache);
         free(l2->sides[i].partial_since);
+        fth_shadow_destroy(l2->sides[i].shadow);
     }
     free(l2->sides);
     free(l2->port_free_at);
@@ -156,8 +158,23 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
     free(l2);
 }
 
+enum fth_status fth_timed_l2_diagnose(struct fth_timed_l2 *l2, struct fth_error *error)
+{
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        FTH_TRY(fth_shadow_create(&l2->shape, l2->shape.lines, &l2->sides[i].shadow, error));
+    return FTH_OK;
+}
+
+bool fth_timed_l2_failed(const struct fth_timed_l2 *l2)
+{
+    bool failed = false;
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        failed |= l2->sides[i].shadow && fth_shadow_failed(l2->sides[i].shadow);
+    return failed;
+}
+
 /* Empties a side. */
-static void clear_side(struct side *side)
+static void clear_side(const struct fth_timed_l2 *l2, struct side *side)
 {
     struct fth_cache *cache = side->cache.cache;
     const uint32_t *sets = cache->used_sets;
@@ -169,6 +186,8 @@ static void clear_side(struct side *side)
             side->cache.flight[slot].partial = 0;
     }
     fth_cache_clear(cache);
+    if (side->shadow)
+        fth_shadow_clear(side->shadow, l2->shape.lines);
 }
 
 void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing, bool cold)
@@ -177,7 +196,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
         if (cold)
-            clear_side(side);
+            clear_side(l2, side);
         for (size_t slot = 0; !cold && slot < side->cache.slots; slot++)
             side->cache.flight[slot].ready = 0;
         side->free_at = 0;
@@ -297,6 +316,15 @@ static uint32_t fill(struct fth_timed_l2 *l2, struct side *side,
     return result.distance;
 }
 
+/* Notes that a write has used a line, and now holds those of `sectors` that are complete. */
+static void note_write(const struct side *side, const struct fth_cache_location *location,
+                       uint64_t line, uint32_t sectors)
+{
+    if (side->shadow)
+        fth_shadow_use(side->shadow, line,
+                       side->cache.cache->lines[location->slot].valid & sectors);
+}
+
 /* Fetches sectors from the home side of a line, which is not the near one. Returns when they arrive
  * at the near side. *missed gets those that the home side misses. */
 static uint64_t read_home(struct fth_timed_l2 *l2, uint64_t home, uint64_t line, uint32_t sectors,
@@ -314,6 +342,8 @@ static uint64_t read_home(struct fth_timed_l2 *l2, uint64_t home, uint64_t line,
         const uint64_t arrival = read_memory(l2, instruction, *missed, there);
         ready = arrival > ready ? arrival : ready;
     }
+    fth_shadow_read(l2->sides[home].shadow, line, location.slot != FTH_NO_SLOT, sectors, *missed,
+                    *missed, NULL);
     fill(l2, &l2->sides[home], &location, *missed, there, ready);
     return ready + l2->timing.to_far;
 }
@@ -339,10 +369,10 @@ struct found {
     uint64_t ready;
 };
 
-/* Reads sectors in a side, and fetches what it misses. */
+/* Reads sectors in a side, and fetches what it misses. `misses` may be NULL. */
 static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
                               const struct fth_timed_request *request, uint32_t sectors,
-                              uint64_t now)
+                              uint64_t now, struct fth_model_misses *misses)
 {
     struct fth_timed_cache *cache = &l2->sides[side].cache;
     const uint64_t line = request->line->line, home = home_of(l2, line);
@@ -365,6 +395,8 @@ static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
             l2->counts[request->instruction].far_hits += count_bits(found.missed & ~from_memory);
         }
     }
+    fth_shadow_read(l2->sides[side].shadow, line, location.slot != FTH_NO_SLOT, sectors,
+                    found.missed, found.fetched, misses);
     found.distance = fill(l2, &l2->sides[side], &location, found.fetched, now, arrival);
     found.ready = arrival > found.ready ? arrival : found.ready;
     return found;
@@ -430,11 +462,15 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     if (l2->curves)
         fth_curves_add_l2(l2->curves, line, sectors);
     const uint64_t at_l2 = at_join + to_l2(timing, request);
-    struct found found = read_side(l2, side, request, sectors, at_l2);
+    struct fth_model_misses *misses = &l2->counts[request->instruction].misses;
+    struct found found = read_side(l2, side, request, sectors, at_l2, misses);
     /* Sectors that an earlier part of the same request has fetched count as missed. */
     const uint32_t again = sectors & *fetched & ~found.missed;
     found.missed |= again;
     found.flying &= ~again;
+    const uint32_t repeated = again | (l2->shape.merged_hits ? 0 : found.flying);
+    if (l2->sides[side].shadow && repeated)
+        fth_shadow_miss_again(l2->sides[side].shadow, line, repeated, misses);
     *fetched |= found.fetched;
     count(l2, request, FTH_TRACE_READ, sectors, &found);
     /* The bandwidth of a side limits what it sends, not what it looks up. */
@@ -455,13 +491,28 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
     return run_read(l2, request, sectors, now, fetched);
 }
 
+/* Invalidates the written bytes in a side. */
+static void invalidate(const struct fth_timed_l2 *l2, struct side *side, uint64_t line,
+                       struct fth_cache_run run)
+{
+    struct fth_cache *cache = side->cache.cache;
+    if (side->shadow) {
+        const struct fth_cache_location location = fth_cache_locate(cache, line);
+        const uint64_t to = run.from + run.bytes;
+        uint64_t held = fth_sectors_of(l2->shape.sector_shift, run.from, to);
+        held &= ~fth_cache_missing(cache, &location, held, NULL, 0);
+        fth_shadow_remove(side->shadow, line, held);
+    }
+    fth_cache_invalidate_sectors(cache, line + run.from, run.bytes);
+}
+
 /* Invalidates the written bytes in all sides but two. */
 static void invalidate_others(struct fth_timed_l2 *l2, uint64_t home, uint64_t near, uint64_t line,
                               struct fth_cache_run run)
 {
     for (uint64_t i = 0; i < l2->side_count; i++)
         if (i != home && i != near)
-            fth_cache_invalidate_sectors(l2->sides[i].cache.cache, line + run.from, run.bytes);
+            invalidate(l2, &l2->sides[i], line, run);
 }
 
 /* Returns the sectors that a range of bytes covers completely. */
@@ -491,6 +542,7 @@ static void keep_near_copy(struct fth_timed_l2 *l2, uint64_t near,
     write_back(l2, &result);
     if (fresh)
         renew(l2, side, location.slot);
+    note_write(side, &location, line->line, whole);
 }
 
 /* Limits the partly written lines of a set: writes back the oldest one. */
@@ -508,6 +560,10 @@ static void limit_partials(struct fth_timed_l2 *l2, struct side *side, uint32_t 
     }
     if (!l2->partial_ways || count <= l2->partial_ways)
         return;
+    if (side->shadow)
+        fth_shadow_complete(side->shadow,
+                            side->cache.cache->lines[oldest].number << l2->shape.line_shift,
+                            side->cache.flight[oldest].partial);
     complete(l2, &side->cache.flight[oldest]);
     const uint32_t dirty = count_bits(fth_cache_write_back(side->cache.cache, oldest));
     l2->counts[l2->instructions].dram_writes += dirty;
@@ -551,6 +607,7 @@ static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
             renew(l2, side, location.slot);
         invalidate_others(l2, home, near, line->line, run);
     }
+    note_write(side, &location, line->line, line->sectors);
     update_partials(l2, side, &location, line->sectors);
     return distance;
 }
@@ -603,7 +660,7 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
     const uint64_t at_l2 = occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
                                   count_bits(sectors) * timing->l2_sector);
     const uint64_t begin = begin_atomic(l2, request->line, at_l2);
-    const struct found found = read_side(l2, home, request, sectors, begin);
+    const struct found found = read_side(l2, home, request, sectors, begin, NULL);
     count(l2, request, FTH_TRACE_ATOMIC, sectors, &found);
     write_home(l2, home, request, home);
     return found.ready + timing->to_l2 + timing->to_join;

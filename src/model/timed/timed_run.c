@@ -90,7 +90,8 @@ static bool end_window(struct run *run, uint64_t now)
                                      .ticks = now,
                                      .l1 = fth_timed_l1s_counts(run->l1s),
                                      .l2 = fth_timed_l2_counts(run->l2),
-                                     .warps = fth_streams_warps(run->streams)};
+                                     .warps = fth_streams_warps(run->streams),
+                                     .l1_misses = fth_timed_l1s_misses(run->l1s)};
     fth_timed_l2_get_use(run->l2, &state.use);
     run->sampled = fth_sampler_mark(run->sampler, &state);
     return run->sampled;
@@ -128,6 +129,16 @@ static void end_launch(struct run *run)
     run->streams = NULL;
 }
 
+static enum fth_status create_caches(struct run *run, size_t instructions, struct fth_error *error)
+{
+    FTH_TRY(fth_timed_l2_create(run->params, &run->setting, instructions, &run->l2, error));
+    FTH_TRY(fth_timed_l1s_create(run->setting.sms, instructions, &run->l1s, error));
+    if (!run->options->diagnose)
+        return FTH_OK;
+    FTH_TRY(fth_timed_l2_diagnose(run->l2, error));
+    return fth_timed_l1s_diagnose(run->l1s, error);
+}
+
 static enum fth_status begin_launch(struct run *run, struct fth_error *error)
 {
     const size_t instructions = fth_trace_instruction_count(run->trace);
@@ -135,9 +146,7 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
                               &run->setting, error));
     fth_timing_read(run->params, &run->setting, &run->timing);
     if (!run->l2)
-        FTH_TRY(fth_timed_l2_create(run->params, &run->setting, instructions, &run->l2, error));
-    if (!run->l1s)
-        FTH_TRY(fth_timed_l1s_create(run->setting.sms, instructions, &run->l1s, error));
+        FTH_TRY(create_caches(run, instructions, error));
     if (run->curves)
         run->curves->sector_shift = run->setting.l1.sector_shift;
     fth_timed_l1s_set_curves(run->l1s, run->curves);
@@ -191,7 +200,10 @@ static enum fth_status add_rows(struct run *run, struct fth_error *error)
     struct fth_l2_counts *l2 = fth_timed_l2_counts(run->l2);
     struct fth_sample_estimate whole = {.warps = fth_streams_warps(run->streams),
                                         .ticks = fth_warps_end(run->warps),
+                                        .l1_misses = fth_timed_l1s_misses(run->l1s),
                                         .simulated = fth_warps_requests(run->warps)};
+    if (fth_timed_l2_failed(run->l2))
+        return fth_no_memory(error, "model caches", NULL);
     if (run->sampled)
         fth_sampler_estimate(run->sampler, l1, l2, &whole);
     const uint64_t ticks = whole.ticks + run->timing.launch;
@@ -199,6 +211,7 @@ static enum fth_status add_rows(struct run *run, struct fth_error *error)
                                              .warps = whole.warps,
                                              .l1 = &l1,
                                              .l1_arrays = 1,
+                                             .l1_misses = whole.l1_misses ? &whole.l1_misses : NULL,
                                              .l1_totals = &l1_totals,
                                              .l1_total_count = 1,
                                              .l2 = l2,
