@@ -10,6 +10,7 @@
  *   cli_capture.c files that such a program writes
  *   cli_capsule.c options for capsules, and runs their launches
  *   cli_hints.c   edits of traces, and hints
+ *   cli_trace_lines.c    the memory instructions of a trace
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
@@ -316,6 +317,8 @@ const char *cli_format(const struct cli_arguments *arguments);
 /* Checks that the format exists and that the file of -o can be written, so that a long measurement
  * is not lost in the end. On failure it prints an error and returns the exit code. */
 int cli_check_output(const struct cli_arguments *arguments);
+/* Prints a table with the memory instructions of a trace: cli_trace_lines.c. */
+int cli_put_trace_lines(const struct cli_arguments *arguments, const struct fth_trace *trace);
 /* Formats a description, benchmark results or a table in the selected format and writes the text to
  * the file of -o or to stdout. They return the exit code. `replayed`: the figures come from a
  * recording, and the title says so. */

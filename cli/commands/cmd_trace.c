@@ -15,9 +15,11 @@ static const struct cli_option option_dump = {
 static const struct cli_option option_stats = {
     "stats", 0, NULL, CLI_WORD_NONE,
     "print requests, sectors, coalescing and footprint per kernel (default without -o)"};
-static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
-                                               "like --stats, but per memory instruction, with its "
-                                               "line in the PTX and, if known, in the CUDA source"};
+static const struct cli_option option_lines = {
+    "lines", 0, NULL, CLI_WORD_NONE,
+    "like --stats, but per memory instruction, with its "
+    "line in the PTX and, if known, in the CUDA source; also for shared memory, with its "
+    "wavefronts"};
 static const struct cli_option option_verify = {
     "verify", 0, NULL, CLI_WORD_NONE,
     "also compare the buffers with the results that the launch file expects; the exit code is 5 if "
@@ -53,22 +55,6 @@ static const struct fth_column texture_columns[PAIR_COLUMNS] = {
     {"texture_requests", "Texture", FTH_COLUMN_NUMBER},
     {"texture_sectors", "Sectors", FTH_COLUMN_NUMBER},
 };
-
-static const struct fth_column line_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
-    {"line", "PTX line", FTH_COLUMN_NUMBER},
-    {"source_file", "File", FTH_COLUMN_TEXT},
-    {"source_line", "Line", FTH_COLUMN_NUMBER},
-    {"kind", "Kind", FTH_COLUMN_TEXT},
-    {"bytes", "Bytes", FTH_COLUMN_NUMBER},
-    {"requests", "Requests", FTH_COLUMN_NUMBER},
-    {"sectors", "Sectors", FTH_COLUMN_NUMBER},
-    {"threads_per_request", "Thr/req", FTH_COLUMN_NUMBER},
-    {"sectors_per_request", "Sec/req", FTH_COLUMN_NUMBER},
-    {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
-    {"inlined_at", "Inlined at", FTH_COLUMN_TEXT},
-};
-enum { LINE_COLUMNS = sizeof line_columns / sizeof line_columns[0] };
 
 static uint64_t sum(const uint64_t three[3])
 {
@@ -132,31 +118,8 @@ static void fill_kernel(const struct fth_trace_row *row, const struct shown *sho
     }
 }
 
-/* Maximum length of the list of calls of inlined code, which is cut after it. */
-enum { CALLS_BYTES = 1024 };
-
-/* `calls` has CALLS_BYTES, which the cells refer to. */
-static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells, char *calls)
-{
-    const struct fth_source_position *source = row->instruction->source;
-    cells[0].text = row->kernel;
-    cells[1].number = row->instruction->line ? (double)row->instruction->line : (double)NAN;
-    cells[2].text = fth_source_file(source);
-    cells[3].number =
-        row->instruction->source_line ? (double)row->instruction->source_line : (double)NAN;
-    cells[4].text = fth_trace_kind_name(row->instruction);
-    cells[5].number = row->instruction->bytes;
-    cells[6].number = (double)sum(row->requests);
-    cells[7].number = (double)sum(row->sectors);
-    cells[8].number = ratio(sum(row->accesses), sum(row->requests));
-    cells[9].number = ratio(sum(row->sectors), sum(row->requests));
-    cells[10].number = (double)row->footprint_all_bytes;
-    if (source && source->inlined_at)
-        cells[11].text = fth_source_text(source->inlined_at, calls, CALLS_BYTES);
-}
-
-/* Prints the table on stdout: here -o names the trace, so it is removed from the arguments. */
-static int put_table(const struct cli_arguments *arguments, const struct fth_table *table)
+/* Returns the arguments without -o, which names the trace, so that tables are printed on stdout. */
+static struct cli_arguments without_output(const struct cli_arguments *arguments)
 {
     struct cli_arguments without = *arguments;
     without.option_count = 0;
@@ -165,11 +128,10 @@ static int put_table(const struct cli_arguments *arguments, const struct fth_tab
             without.options[without.option_count] = arguments->options[i];
             without.values[without.option_count++] = arguments->values[i];
         }
-    return cli_put_table(&without, table);
+    return without;
 }
 
-static int show_stats(const struct cli_arguments *arguments, const struct fth_trace *trace,
-                      bool lines)
+static int show_kernels(const struct cli_arguments *arguments, const struct fth_trace *trace)
 {
     struct fth_trace_stats *stats;
     struct fth_error error = FTH_NO_ERROR;
@@ -180,40 +142,37 @@ static int show_stats(const struct cli_arguments *arguments, const struct fth_tr
     const struct shown shown = choose_columns(stats);
     while (fth_trace_stats_row(stats, count))
         count++;
-    const size_t columns = lines ? (size_t)LINE_COLUMNS : shown.count;
-    struct fth_cell *cells = calloc(count * columns + 1, sizeof *cells);
-    char *calls = calloc(lines ? count + 1 : 1, CALLS_BYTES);
-    for (size_t i = 0; cells && calls && (row = fth_trace_stats_row(stats, i)); i++) {
-        if (lines != (row->instruction != NULL))
-            continue;
-        struct fth_cell *at = cells + columns * rows++;
-        if (lines)
-            fill_line(row, at, calls + i * CALLS_BYTES);
-        else
-            fill_kernel(row, &shown, at);
-    }
-    int result =
-        cells && calls
-            ? put_table(arguments, &(struct fth_table){lines ? line_columns : shown.columns,
-                                                       columns, cells, rows})
-            : cli_no_memory();
+    struct fth_cell *cells = calloc(count * shown.count + 1, sizeof *cells);
+    for (size_t i = 0; cells && (row = fth_trace_stats_row(stats, i)); i++)
+        if (!row->instruction)
+            fill_kernel(row, &shown, cells + shown.count * rows++);
+    int result = cells ? cli_put_table(arguments,
+                                       &(struct fth_table){shown.columns, shown.count, cells, rows})
+                       : cli_no_memory();
     free(cells);
-    free(calls);
     fth_trace_stats_destroy(stats);
     return result;
 }
 
+static int show_stats(const struct cli_arguments *arguments, const struct fth_trace *trace,
+                      bool lines)
+{
+    const struct cli_arguments without = without_output(arguments);
+    return lines ? cli_put_trace_lines(&without, trace) : show_kernels(&without, trace);
+}
+
 /* ---- dump ---- */
 
-static void print_access(const struct fth_trace *trace, const struct fth_trace_access *access)
+/* `numbers` are those of print_instructions(). */
+static void print_access(const struct fth_trace *trace, const size_t *numbers,
+                         const struct fth_trace_access *access)
 {
     static const char letters[] = "RWA";
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(trace, access->instruction);
     uint32_t low = access->threads == 32 ? UINT32_MAX : (UINT32_C(1) << access->threads) - 1;
-    printf("%" PRIu64 " %" PRIu64 " %" PRIu32 " %c:%" PRIu32 " %" PRIu32, access->number,
-           access->block, access->warp, letters[instruction->kind], access->instruction,
-           access->threads);
+    printf("%" PRIu64 " %" PRIu64 " %" PRIu32 " %c:%zu %" PRIu32, access->number, access->block,
+           access->warp, letters[instruction->kind], numbers[access->instruction], access->threads);
     if (access->mask != low)
         printf("/0x%" PRIx32, access->mask);
     for (uint32_t i = 0; i < access->threads; i++)
@@ -221,13 +180,14 @@ static void print_access(const struct fth_trace *trace, const struct fth_trace_a
     putchar('\n');
 }
 
-static int dump(const struct fth_trace *trace)
+/* Prints the instructions, except those of shared memory, and sets their numbers. */
+static void print_instructions(const struct fth_trace *trace, size_t *numbers)
 {
-    struct fth_error error = FTH_NO_ERROR;
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < fth_trace_instruction_count(trace); i++) {
+    for (size_t i = 0, number = 0; i < fth_trace_instruction_count(trace); i++) {
         const struct fth_trace_instruction *instruction = fth_trace_instruction_at(trace, i);
-        printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "%s", i,
+        if (instruction->hints & FTH_TRACE_SHARED)
+            continue;
+        printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "%s", number,
                instruction->bytes, instruction->line, instruction->source_line,
                instruction->hints & FTH_TRACE_LOCAL ? " local" : "");
         if (instruction->hints & FTH_TRACE_TEXTURE)
@@ -236,9 +196,20 @@ static int dump(const struct fth_trace *trace)
         putchar('\n');
         const struct fth_source_position *source = instruction->source;
         for (; source; source = source->inlined_at)
-            printf("# source %zu %" PRIu32 " %s\n", i, source->line,
+            printf("# source %zu %" PRIu32 " %s\n", number, source->line,
                    source->file ? source->file : "");
+        numbers[i] = number++;
     }
+}
+
+static int dump(const struct fth_trace *trace)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    size_t *numbers = calloc(fth_trace_instruction_count(trace) + 1, sizeof *numbers);
+    if (!numbers)
+        return cli_no_memory();
+    print_instructions(trace, numbers);
     for (size_t i = 0; i < fth_trace_launch_count(trace) && status == FTH_OK; i++) {
         const struct fth_trace_launch *launch = fth_trace_launch_at(trace, i);
         struct fth_trace_cursor *cursor;
@@ -252,11 +223,12 @@ static int dump(const struct fth_trace *trace)
         if (status == FTH_OK)
             status = fth_trace_next(cursor, &access, &error);
         while (status == FTH_OK && access && !ferror(stdout) && !cli_log.interrupted(NULL)) {
-            print_access(trace, access);
+            print_access(trace, numbers, access);
             status = fth_trace_next(cursor, &access, &error);
         }
         fth_trace_cursor_close(cursor);
     }
+    free(numbers);
     int finished = cli_finish_stdout();
     if (status == FTH_OK && finished == CLI_DONE && cli_log.interrupted(NULL))
         return CLI_INTERRUPTED;

@@ -107,6 +107,9 @@ FTH_API const char *fth_source_file(const struct fth_source_position *position);
 #define FTH_TRACE_TEXTURE_LANES(hints) (UINT32_C(1) << ((hints) >> 16 & 3))
 /* The bit for the accesses of an instruction after its first one, if it has several. */
 #define FTH_TRACE_CONTINUES (UINT32_C(1) << 18)
+/* The bit for an instruction that accesses shared memory. A trace does not contain its accesses,
+ * only their counts: see fth_trace_shared_at. */
+#define FTH_TRACE_SHARED (UINT32_C(1) << 19)
 
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
@@ -129,7 +132,7 @@ struct fth_trace_instruction {
      * 2 .L2::128B, 3 .L2::256B. Bit 8: .relaxed, .acquire or .release. Bits 9 and 10: 0 lanes of
      * the warp, 1 cp.async, 2 others, such as bulk copies. Bit 11 (FTH_TRACE_LOCAL): local memory.
      * Bit 12 (FTH_TRACE_FLOAT): an atomic on floating-point numbers. Bits 13 to 18: textures and
-     * surfaces; see FTH_TRACE_TEXTURE. */
+     * surfaces; see FTH_TRACE_TEXTURE. Bit 19 (FTH_TRACE_SHARED): shared memory. */
     uint32_t hints;
     /* For a load: how many machine instructions the warp issues before it needs the result, as
      * estimated from the PTX. UINT32_MAX: it never needs it, or this is unknown. */
@@ -143,6 +146,23 @@ FTH_API const struct fth_trace_instruction *fth_trace_instruction_at(const struc
                                                                      size_t index);
 /* Returns the kind of the accesses of an instruction in words, such as "local read". */
 FTH_API const char *fth_trace_kind_name(const struct fth_trace_instruction *instruction);
+
+/* The accesses of one instruction of a launch to shared memory. A wavefront is one pass through the
+ * banks (docs/results/counters-h200.md). Accesses to the shared memory of other blocks of a cluster
+ * have no wavefronts, except that an atomic counts as one. */
+struct fth_trace_shared {
+    uint32_t instruction;       /* index of the instruction, which has FTH_TRACE_SHARED */
+    uint64_t requests;          /* warp accesses */
+    uint64_t threads;           /* thread accesses */
+    uint64_t wavefronts;        /* as the counters of a GPU count them */
+    uint64_t ideal_wavefronts;  /* without bank conflicts */
+    uint64_t padded_wavefronts; /* if a word of padding followed every 32 words of 4 bytes */
+};
+/* Returns the `index`-th instruction of a launch that accesses shared memory; NULL past the last.
+ * Instructions of cp.async, of bulk copies, of mbarriers and of wgmma are left out. Traces of
+ * earlier versions have none, and only fth_trace_launch.shared. */
+FTH_API const struct fth_trace_shared *fth_trace_shared_at(const struct fth_trace *trace,
+                                                           size_t launch, size_t index);
 
 /* One access of one warp: the tuple {AN, BID, WID, S, NT, {ADD}} of the RDGC paper. */
 struct fth_trace_access {

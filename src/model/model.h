@@ -344,6 +344,7 @@ static inline uint64_t fth_order_draw(unsigned order, uint64_t what)
 bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from);
 void fth_counts_add(struct fth_model_counts *to, const struct fth_model_counts *from);
 void fth_misses_add(struct fth_model_misses *to, const struct fth_model_misses *from);
+void fth_shared_counts_add(struct fth_shared_counts *to, const struct fth_shared_counts *from);
 bool fth_profile_add(struct fth_model_profile *to, const uint64_t *from, size_t count);
 
 /* ---- sharing_keys.c ---- */

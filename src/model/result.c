@@ -23,6 +23,15 @@ void fth_misses_add(struct fth_model_misses *to, const struct fth_model_misses *
     to->sector += from->sector;
 }
 
+void fth_shared_counts_add(struct fth_shared_counts *to, const struct fth_shared_counts *from)
+{
+    for (int kind = 0; kind < 3; kind++)
+        to->requests[kind] += from->requests[kind];
+    to->wavefronts += from->wavefronts;
+    to->ideal_wavefronts += from->ideal_wavefronts;
+    to->padded_wavefronts += from->padded_wavefronts;
+}
+
 /* Adds `count` entries to a profile, which is enlarged if needed. The last entry of each profile
  * counts the misses, so it is added to the last entry even if the profiles have different lengths
  * (caches with different numbers of ways). Returns false without memory. */
@@ -64,6 +73,7 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     fth_counts_add(&row->bypassed, &from->bypassed);
     fth_misses_add(&row->l1_misses, &from->l1_misses);
     fth_misses_add(&row->l2_misses, &from->l2_misses);
+    fth_shared_counts_add(&row->shared, &from->shared);
     row->far_hits += from->far_hits;
     row->dram_reads += from->dram_reads;
     row->dram_writes += from->dram_writes;

@@ -9,6 +9,7 @@
  *   trace_stats.c          requests, sectors and footprints of a trace
  *   format/codec.c         encodes accesses into frames and decodes them
  *   format/pace.c          what warps execute between accesses
+ *   format/shared_tables.c counts of accesses to shared memory
  *   format/source_positions.c  positions in the source code
  *   format/trace_writer.c  the trace writer: sorts accesses into runs and writes the index
  *   format/trace_reader.c  the trace reader: cursors that merge the runs
@@ -78,6 +79,7 @@ enum fth_part {
     FTH_PART_SOURCES = 0x45435253,      /* "SRCE": positions of instructions in the source */
     FTH_PART_LAUNCH_END = 0x444e454c,   /* "LEND": totals of a launch that is complete */
     FTH_PART_PACE = 0x45434150,         /* "PACE": what a launch executes between accesses */
+    FTH_PART_SHARED = 0x52414853,       /* "SHAR": accesses of a launch to shared memory */
     FTH_PART_INDEX = 0x58444e49         /* "INDX": repeats all headers; the last part */
 };
 
@@ -183,6 +185,9 @@ struct fth_compact_access {
 };
 /* Computes the addresses of all active lanes. */
 void fth_trace_expand(const struct fth_compact_access *access, uint64_t addresses[32]);
+/* Expands an access: gives it the address of every active lane. */
+void fth_trace_expand_access(const struct fth_compact_access *compact,
+                             struct fth_trace_access *access);
 
 struct fth_frame_decoder;
 /* `instructions` is the number of instructions in the file; `warps` is the number of warps per
@@ -235,7 +240,8 @@ struct fth_pace_step {
      * memory, barriers and limits of the issue rate. */
     uint64_t latency_cycles;
     uint64_t barriers; /* of the block or of its cluster, at which the warps wait */
-    uint64_t shared;   /* requests to shared memory */
+    /* Wavefronts of accesses to shared memory; in files of earlier versions: their requests. */
+    uint64_t shared;
 };
 #define FTH_PACE_START UINT32_MAX
 #define FTH_PACE_END UINT32_MAX
@@ -273,6 +279,38 @@ struct fth_paces {
 bool fth_paces_get(struct fth_paces *paces, struct fth_bytes *bytes, size_t launch_count,
                    struct fth_trace_instruction *instructions, size_t instruction_count);
 void fth_paces_fini(struct fth_paces *paces);
+
+/* ---- shared_tables.c ---- */
+
+/* Counts of accesses to shared memory in a launch. While a trace is written, the table is indexed
+ * by the numbers of fth_trace_writer_instruction, and rows without requests are unused; a table
+ * that was read has only the rows of the file. */
+struct fth_shared_table {
+    struct fth_trace_shared *rows;
+    size_t count, capacity;
+};
+/* Returns the row with this index. NULL: memory is exhausted. */
+struct fth_trace_shared *fth_shared_row(struct fth_shared_table *table, size_t instruction);
+/* Adds all rows of `more`, which is being written. Returns false if memory is exhausted. */
+bool fth_shared_table_add(struct fth_shared_table *table, const struct fth_shared_table *more);
+void fth_shared_table_fini(struct fth_shared_table *table);
+/* Encodes the index of the launch and the rows with requests. ids[i] is the number in the file of
+ * instruction i. */
+void fth_put_shared(const struct fth_shared_table *table, size_t launch, const uint32_t *ids,
+                    struct fth_buffer *out);
+
+struct fth_shared_tables {
+    struct fth_shared_table *items; /* by launch */
+    size_t count;                   /* at most the number of launches */
+};
+/* Decodes the table of a launch, up to the end of the bytes. Fails as fth_paces_get does. */
+bool fth_shared_tables_get(struct fth_shared_tables *tables, struct fth_bytes *bytes,
+                           size_t launch_count, const struct fth_trace_instruction *instructions,
+                           size_t instruction_count);
+/* Returns a row of a launch; NULL past the last, and if there is no such launch. */
+const struct fth_trace_shared *fth_shared_tables_at(const struct fth_shared_tables *tables,
+                                                    size_t launch, size_t index);
+void fth_shared_tables_fini(struct fth_shared_tables *tables);
 
 /* ---- trace_reader.c ---- */
 
@@ -325,6 +363,9 @@ FTH_MUST_USE enum fth_status fth_trace_writer_end(struct fth_trace_writer *write
 /* Makes the next fth_trace_writer_end write the pace of the launch, with the numbers of
  * fth_trace_writer_instruction. Borrows it until then. */
 void fth_trace_writer_set_pace(struct fth_trace_writer *writer, const struct fth_pace *pace);
+/* The same for the accesses to shared memory. */
+void fth_trace_writer_set_shared(struct fth_trace_writer *writer,
+                                 const struct fth_shared_table *shared);
 /* Writes the index, gives the file its final name, and frees the writer, also on failure. */
 FTH_MUST_USE enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer,
                                                      struct fth_error *error);

@@ -5,6 +5,7 @@
  * threads. A block that ends early waits in memory for the blocks before it, within the limits
  * below. */
 #include "ptx/ptx.h"
+#include "trace/counters/counters.h"
 #include "trace/trace.h"
 
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 /* MAX_WARPS are the warps of the largest block. The sizes of the caches are chosen: most kernels
  * have fewer memory instructions. */
-enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256, STEP_CACHE_SLOTS = 256 };
+enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 1024, STEP_CACHE_SLOTS = 256 };
 
 /* Limits of the memory for records, in bytes and in accesses. Chosen, not derived. When the pending
  * clusters exceed MAX_PENDING_BYTES, or a running block has MAX_BLOCK_ACCESSES accesses, records
@@ -25,7 +26,7 @@ enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256, STEP_CACHE_SLOTS = 256 };
 struct progress {
     uint32_t instruction; /* of its last access; FTH_PACE_START: none yet */
     uint32_t barriers;    /* at which it has waited since its last access */
-    uint64_t shared;      /* requests to shared memory since its last access */
+    uint64_t shared;      /* wavefronts of shared memory since its last access */
     uint64_t issued;      /* machine instructions up to its last access */
     uint64_t cycles;      /* of chains of dependent instructions up to its last access */
 };
@@ -61,6 +62,8 @@ struct worker {
     uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
     uint64_t local_bytes; /* end of the local memory of a thread that is accessed */
     struct fth_pace pace;
+    struct fth_shared_table shared_table;
+    struct fth_shared_cache shared_cache;
     /* Direct-mapped cache: the index in `pace` of the last step to an instruction. */
     uint32_t step_cache[STEP_CACHE_SLOTS];
 };
@@ -182,9 +185,10 @@ static inline size_t instruction_of(struct fth_trace_recorder *recorder, struct 
                                     const struct fth_ptx_access *access, uint32_t hints)
 {
     struct instruction_slot *slot =
-        &worker->instruction_cache[(access->line * 7u + access->instruction +
-                                    !!(hints & FTH_TRACE_CONTINUES)) %
-                                   INSTRUCTION_CACHE_SLOTS];
+        &worker
+             ->instruction_cache[(access->instruction +
+                                  (hints & FTH_TRACE_CONTINUES ? INSTRUCTION_CACHE_SLOTS / 2 : 0)) %
+                                 INSTRUCTION_CACHE_SLOTS];
     /* The position in the PTX text determines the position in the source. */
     if (slot->number != SIZE_MAX && slot->line == access->line &&
         slot->index == access->instruction && slot->kind == access->kind &&
@@ -354,6 +358,35 @@ static bool shares_request(const struct fth_ptx_access *access)
     return changes <= MAX_ADDRESSES;
 }
 
+/* Counts an access to shared memory, and the wavefronts of the warp since its last access to global
+ * memory. For loads that are merged to one of four words, the latter are those of that load. */
+static bool add_shared(struct fth_trace_recorder *recorder, struct worker *worker,
+                       struct block *block, const struct fth_ptx_access *access)
+{
+    uint64_t *pace = &block->progress[access->who.warp].shared;
+    if (access->unit != FTH_UNIT_LANES && access->unit != FTH_UNIT_MATRIX) {
+        (*pace)++; /* a copy, an mbarrier or wgmma: counted as one, without an instruction */
+        return true;
+    }
+    const uint32_t hints = fth_ptx_pack_hints(access) | FTH_TRACE_SHARED;
+    const size_t instruction = instruction_of(recorder, worker, access, hints);
+    struct fth_trace_shared *row =
+        instruction == SIZE_MAX ? NULL : fth_shared_row(&worker->shared_table, instruction);
+    if (!row)
+        return fail_locked(recorder);
+    const struct fth_shared_cost cost = fth_shared_cache_find(&worker->shared_cache, access);
+    row->requests++;
+    row->threads += (uint32_t)__builtin_popcount(access->mask);
+    row->wavefronts += cost.wavefronts;
+    row->ideal_wavefronts += cost.ideal;
+    row->padded_wavefronts += cost.padded;
+    if (!access->is_merged)
+        *pace += cost.wavefronts ? cost.wavefronts : 1;
+    else
+        *pace += shares_request(access) ? 0 : 1;
+    return true;
+}
+
 /* Adds a record of an access with the given instruction and lanes. `texels`: the addresses of an
  * access to a texture, one per bit of the mask; NULL for others. */
 static bool add_access(struct fth_trace_recorder *recorder, struct worker *worker,
@@ -449,11 +482,8 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
-    if (block && count_untraced(worker, access)) {
-        block->progress[access->who.warp].shared +=
-            access->space == FTH_SPACE_SHARED && !shares_request(access);
-        return true;
-    }
+    if (block && count_untraced(worker, access))
+        return access->space != FTH_SPACE_SHARED || add_shared(recorder, worker, block, access);
     bool ok =
         block && (access->texels ? add_texels(recorder, worker, block, access)
                                  : add_access(recorder, worker, block, access,
@@ -548,10 +578,11 @@ static bool on_done(void *user, uint64_t index)
 
 /* ---- launches ---- */
 
-/* Frees all workers and pending clusters; adds the counts of the workers to *totals and *pace.
+/* Frees all workers and pending clusters; adds the counts of the workers to *totals, *pace and
+ * *shared.
  * Returns false if memory is exhausted; everything is freed all the same. */
 static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_launch *totals,
-                         struct fth_pace *pace)
+                         struct fth_pace *pace, struct fth_shared_table *shared)
 {
     bool ok = true;
     while (recorder->workers) {
@@ -567,7 +598,9 @@ static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_l
         for (size_t i = 0; i < worker->block_capacity; i++)
             fth_records_fini(&worker->blocks[i].records);
         ok = fth_pace_add(pace, &worker->pace) && ok;
+        ok = fth_shared_table_add(shared, &worker->shared_table) && ok;
         fth_pace_fini(&worker->pace);
+        fth_shared_table_fini(&worker->shared_table);
         free(worker->blocks);
         free(worker);
     }
@@ -636,7 +669,8 @@ enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum
     /* The worker of the calling thread is freed below; the next launch must not find it. */
     pthread_setspecific(recorder->key, NULL);
     struct fth_pace pace = {0};
-    if (!free_workers(recorder, &counted, &pace))
+    struct fth_shared_table shared = {0};
+    if (!free_workers(recorder, &counted, &pace, &shared))
         (void)fail(recorder, FTH_OK);
     /* If writing failed, the engine only reports that the observer stopped it; the recorder has the
      * cause. */
@@ -644,10 +678,12 @@ enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum
         status = recorder->status;
     if (status == FTH_OK) {
         fth_trace_writer_set_pace(recorder->writer, &pace);
+        fth_trace_writer_set_shared(recorder->writer, &shared);
         status = fth_trace_writer_end(recorder->writer, &counted, error);
     } else {
         fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : engine_error);
     }
     fth_pace_fini(&pace);
+    fth_shared_table_fini(&shared);
     return status;
 }

@@ -91,6 +91,23 @@ static void add_instruction(const struct fth_launch_counts *counts, size_t i, ui
         fth_counts_add(&row->bypassed, &counts->bypassed[i].counts);
 }
 
+/* Adds the accesses of a launch to shared memory to its row, and to the rows of their instructions,
+ * which follow that of the kernel. */
+static void add_shared(const struct fth_trace *trace, size_t launch, struct fth_model_row *row,
+                       struct fth_model_row *kernel)
+{
+    const struct fth_trace_shared *shared;
+    for (size_t i = 0; (shared = fth_trace_shared_at(trace, launch, i)); i++) {
+        struct fth_shared_counts counts = {.wavefronts = shared->wavefronts,
+                                           .ideal_wavefronts = shared->ideal_wavefronts,
+                                           .padded_wavefronts = shared->padded_wavefronts};
+        counts.requests[fth_trace_instruction_at(trace, shared->instruction)->kind] =
+            shared->requests;
+        fth_shared_counts_add(&row->shared, &counts);
+        fth_shared_counts_add(&kernel[shared->instruction + 1].shared, &counts);
+    }
+}
+
 /* Adds the steps, fails and profiles of all L1s and L2 sides to a row. Steps are the maximum over
  * the L1s and over the sides, because these work in parallel. */
 static bool add_totals(const struct fth_launch_counts *counts, struct fth_model_row *row)
@@ -145,6 +162,7 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
         add_instruction(counts, i, hints, row);
         add_instruction(counts, i, hints, &kernel[fth_trace_first_part(rows->trace, i) + 1]);
     }
+    add_shared(rows->trace, launch, row, kernel);
     row->dram_reads += counts->l2[rows->instructions].dram_reads;
     row->dram_writes += counts->l2[rows->instructions].dram_writes;
     row->l1_read_sectors_per_sm =
@@ -180,7 +198,8 @@ static bool move_kernel(struct fth_model_rows *rows, size_t kernel, struct fth_m
         if (rows->launches[i].kernel && strcmp(rows->launches[i].kernel, row[0].kernel) == 0)
             ok = move_row(result, &rows->launches[i]);
     for (size_t i = 1; i <= rows->instructions && ok; i++)
-        if (row[i].warps[0] + row[i].warps[1] + row[i].warps[2])
+        if (row[i].warps[0] + row[i].warps[1] + row[i].warps[2] || row[i].shared.requests[0] ||
+            row[i].shared.requests[1] || row[i].shared.requests[2])
             ok = move_row(result, &row[i]);
     return ok;
 }

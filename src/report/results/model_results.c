@@ -287,7 +287,8 @@ static void put_parameters(struct fth_cells *cells, const struct fth_model_param
 bool fth_model_view_shows(enum fth_model_view view, const struct fth_model_row *row)
 {
     switch (view) {
-    case FTH_MODEL_VIEW_LINES: return row->instruction != NULL;
+    case FTH_MODEL_VIEW_LINES: /* without the rows of shared memory, which have no sectors */
+        return row->instruction && !(row->instruction->hints & FTH_TRACE_SHARED);
     case FTH_MODEL_VIEW_LAUNCHES:
         return !row->instruction && (row->launch != SIZE_MAX || row->launches == 1);
     default: return !row->instruction && row->launch == SIZE_MAX;

@@ -104,15 +104,13 @@ static void add_wavefronts(struct fth_counters *counters, const struct fth_ptx_a
     add(counters, matrix + 1, wavefronts.conflicts);
 }
 
-/* An atomic on the shared memory of another block also counts as one wavefront. */
 static void add_cluster(struct fth_counters *counters, const struct fth_ptx_access *access)
 {
     static const uint8_t kinds[] = {[FTH_ACCESS_READ] = FTH_COUNTER_DSHARED_LD_REQUESTS,
                                     [FTH_ACCESS_WRITE] = FTH_COUNTER_DSHARED_ST_REQUESTS,
                                     [FTH_ACCESS_ATOMIC] = FTH_COUNTER_DSHARED_ATOM_REQUESTS};
     add_request(counters, (enum fth_counter)kinds[access->kind], fth_access_sectors(access));
-    if (access->kind == FTH_ACCESS_ATOMIC)
-        add(counters, FTH_COUNTER_SHARED_ATOM_WAVEFRONTS, 1);
+    add(counters, FTH_COUNTER_SHARED_ATOM_WAVEFRONTS, fth_cluster_wavefronts(access));
 }
 
 void fth_counters_add(struct fth_counters *counters, const struct fth_ptx_access *access)

@@ -3,6 +3,7 @@
  *   counters.c     the list of the counters, and which of them an access changes
  *   sectors.c      the sectors of an access, and of a range of the copy engine
  *   wavefronts.c   the wavefronts of an access to shared memory
+ *   shared_cost.c  the same without bank conflicts and with padding, with a cache for repetitions
  *
  * The rules come from the counters of an H200 (docs/results/counters-h200.md). */
 #ifndef FTH_TRACE_COUNTERS_H
@@ -69,11 +70,44 @@ uint64_t fth_range_sectors(const struct fth_ptx_range *range);
 
 /* ---- wavefronts.c ---- */
 
-/* The wavefronts that an access to shared memory needs, and how many of them are due to bank
- * conflicts. */
+/* The wavefronts that an access to shared memory needs, how many of them are due to bank conflicts,
+ * and how many it would need without conflicts. */
 struct fth_wavefronts {
-    unsigned count, conflicts;
+    unsigned count, conflicts, ideal;
 };
 struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access);
+/* The wavefronts of an access to the shared memory of another block: an atomic counts as one, loads
+ * and stores as none. */
+unsigned fth_cluster_wavefronts(const struct fth_ptx_access *access);
+
+/* ---- shared_cost.c ---- */
+
+/* The wavefronts of an access to shared memory: as it is, without bank conflicts, and with a word
+ * of padding after every 32 words. */
+struct fth_shared_cost {
+    unsigned wavefronts, ideal, padded;
+};
+/* The access has `addresses`. */
+struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *access);
+
+/* A cache of these costs. Kernels repeat few patterns of addresses, which differ by multiples of
+ * 128 bytes. */
+struct fth_shared_key {
+    uint32_t mask, facts;
+    uint32_t count;       /* of `numbers`, which is the same for the same `facts` */
+    uint32_t numbers[32]; /* which define the addresses */
+};
+enum { FTH_SHARED_CACHE_BITS = 8 };
+struct fth_shared_cache {
+    struct fth_shared_slot {
+        bool known;
+        struct fth_shared_key key;
+        struct fth_shared_cost cost;
+    } slots[1 << FTH_SHARED_CACHE_BITS];
+};
+/* The same as fth_access_shared_cost, for an access with `addresses` or `linear`. The cache begins
+ * with zeros. Not for several threads. */
+struct fth_shared_cost fth_shared_cache_find(struct fth_shared_cache *cache,
+                                             const struct fth_ptx_access *access);
 
 #endif

@@ -15,29 +15,27 @@
 
 enum { LANES = 32, BANKS = 32, WORD_BYTES = 4, MAX_WORDS = LANES * 4 };
 
-/* Adds a value to a set. Returns false if it is in it already. */
-static bool insert(uint64_t *set, unsigned *count, uint64_t value)
-{
-    for (unsigned i = *count; i-- > 0;)
-        if (set[i] == value)
-            return false;
-    set[(*count)++] = value;
-    return true;
-}
-
 /* Returns the largest number of different words that the lanes of the mask access in one bank. */
 static unsigned busiest_bank(const struct fth_ptx_access *access, uint32_t mask)
 {
-    uint64_t words[MAX_WORDS];
+    /* The words of each bank form a list. Its elements are numbered from 1; 0 is its end. */
+    uint64_t words[MAX_WORDS + 1];
+    uint8_t first[BANKS] = {0}, next[MAX_WORDS + 1];
     unsigned count = 0, per_bank[BANKS] = {0}, most = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         const uint64_t address = access->addresses[__builtin_ctz(left)];
         const uint64_t last = (address + access->bytes - 1) / WORD_BYTES;
         for (uint64_t word = address / WORD_BYTES; word <= last; word++) {
-            if (!insert(words, &count, word))
+            const unsigned bank = word % BANKS;
+            unsigned at = first[bank];
+            while (at && words[at] != word)
+                at = next[at];
+            if (at)
                 continue;
-            const unsigned now = ++per_bank[word % BANKS];
-            most = now > most ? now : most;
+            words[++count] = word;
+            next[count] = first[bank];
+            first[bank] = (uint8_t)count;
+            most = ++per_bank[bank] > most ? per_bank[bank] : most;
         }
     }
     return most;
@@ -75,13 +73,14 @@ static struct fth_wavefronts atomic_wavefronts(const struct fth_ptx_access *acce
         const unsigned now = ++per_bank[word % BANKS];
         most = now > most ? now : most;
     }
-    return (struct fth_wavefronts){.count = access->compares ? 2 * most : most,
-                                   .conflicts = most ? most - 1 : 0};
+    const unsigned operands = access->compares ? 2 : 1;
+    return (struct fth_wavefronts){
+        .count = operands * most, .conflicts = most ? most - 1 : 0, .ideal = most ? operands : 0};
 }
 
 struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access)
 {
-    struct fth_wavefronts wavefronts = {0, 0};
+    struct fth_wavefronts wavefronts = {0};
     if (access->kind == FTH_ACCESS_ATOMIC)
         return atomic_wavefronts(access);
     const unsigned size = group_size(access);
@@ -90,6 +89,12 @@ struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access)
         const unsigned needed = busiest_bank(access, access->mask & group);
         wavefronts.count += needed;
         wavefronts.conflicts += needed ? needed - 1 : 0;
+        wavefronts.ideal += needed ? 1 : 0;
     }
     return wavefronts;
+}
+
+unsigned fth_cluster_wavefronts(const struct fth_ptx_access *access)
+{
+    return access->kind == FTH_ACCESS_ATOMIC ? 1 : 0;
 }

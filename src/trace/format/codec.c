@@ -296,6 +296,18 @@ void fth_trace_expand(const struct fth_compact_access *access, uint64_t addresse
     }
 }
 
+void fth_trace_expand_access(const struct fth_compact_access *compact,
+                             struct fth_trace_access *access)
+{
+    access->number = compact->number;
+    access->block = compact->block;
+    access->warp = compact->warp;
+    access->instruction = compact->instruction;
+    access->mask = compact->mask;
+    access->threads = compact->threads;
+    fth_trace_expand(compact, access->addresses);
+}
+
 /* Reads the fields that the tag announces. Returns false if they are invalid. */
 static bool read_changes(struct fth_frame_decoder *decoder, unsigned tag)
 {

@@ -4,8 +4,7 @@
  * docs/traces.md).
  *
  * Opening a trace reads the index, whose offset is in the tail, the last 24 bytes of the file. If
- * the file is truncated and has no tail, opening reads all parts up to the first incomplete one. It
- * recognises an incomplete part by the status FTH_UNAVAILABLE of fth_container_get().
+ * the file has no tail, opening reads all parts up to the first incomplete one (FTH_UNAVAILABLE).
  *
  * A cursor then merges the runs of a launch and returns its accesses in the same order. It holds
  * one frame of each run in memory and selects the next access with a heap of the runs. */
@@ -29,6 +28,7 @@ struct fth_trace {
     struct fth_frame *frames; /* in the order of the file: by launch, run, and sort key */
     size_t frame_count, frame_capacity;
     struct fth_paces paces;
+    struct fth_shared_tables shared;
     char truncated[160]; /* message for a truncated file; empty otherwise */
 };
 
@@ -73,9 +73,9 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
     if (trace->launch_count == 0)
         return refuse(trace, "the file is damaged: a launch ends that did not begin", error);
     struct fth_trace_launch *launch = &trace->launches[trace->launch_count - 1];
-    launch->longest = fth_get_varint(bytes);  /* maximum number of accesses of one warp */
-    launch->accesses = fth_get_varint(bytes); /* to global memory */
-    launch->shared = fth_get_varint(bytes); /* this and the next three: accesses to other spaces */
+    launch->longest = fth_get_varint(bytes);
+    launch->accesses = fth_get_varint(bytes);
+    launch->shared = fth_get_varint(bytes);
     launch->local = fth_get_varint(bytes);
     launch->constant = fth_get_varint(bytes);
     launch->texture = fth_get_varint(bytes);
@@ -84,18 +84,18 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
                : FTH_OK;
 }
 
-/* Reads the shared memory per block in bytes. The file has this number plus one, or 0 if it is
- * unknown, which then becomes UINT64_MAX. Older files do not have the field. */
+/* Read the shared memory per block and the local memory per thread in bytes. The file has the
+ * former plus one, or 0 if it is unknown, which then becomes UINT64_MAX. Older files have neither;
+ * the latter is absent if no launch accesses local memory. */
 static void get_shared_bytes(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
-    if (launch && !bytes->failed && bytes->at < bytes->end)
+    if (!bytes->failed && bytes->at < bytes->end)
         launch->shared_bytes = fth_get_varint(bytes) - 1;
 }
 
-/* Reads the local memory per thread in bytes. It is absent if no launch accesses local memory. */
 static void get_local_bytes(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
-    if (launch && !bytes->failed && bytes->at < bytes->end)
+    if (!bytes->failed && bytes->at < bytes->end)
         launch->local_bytes = fth_get_varint(bytes);
 }
 
@@ -139,12 +139,16 @@ static enum fth_status get_sources(struct fth_trace *trace, struct fth_bytes *by
                : FTH_OK;
 }
 
-/* Reads a part with what a launch executes between accesses. The part is absent in older files. */
-static enum fth_status get_pace(struct fth_trace *trace, struct fth_bytes *bytes,
-                                struct fth_error *error)
+/* Reads a part with what a launch executes between accesses, or with its accesses to shared memory.
+ * Older files do not have these parts. */
+static enum fth_status get_launch_part(struct fth_trace *trace, uint32_t type,
+                                       struct fth_bytes *bytes, struct fth_error *error)
 {
-    if (fth_paces_get(&trace->paces, bytes, trace->launch_count, trace->instructions,
-                      trace->instruction_count))
+    if (type == FTH_PART_PACE
+            ? fth_paces_get(&trace->paces, bytes, trace->launch_count, trace->instructions,
+                            trace->instruction_count)
+            : fth_shared_tables_get(&trace->shared, bytes, trace->launch_count, trace->instructions,
+                                    trace->instruction_count))
         return FTH_OK;
     return bytes->no_memory
                ? fth_no_memory(error, "read trace", fth_container_path(trace->container))
@@ -236,8 +240,8 @@ static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *er
         struct fth_bytes bytes = fth_bytes_of(&content);
         if (status == FTH_OK && part.type == FTH_PART_SOURCES)
             status = get_sources(trace, &bytes, error);
-        else if (status == FTH_OK && part.type == FTH_PART_PACE)
-            status = get_pace(trace, &bytes, error);
+        else if (status == FTH_OK && (part.type == FTH_PART_PACE || part.type == FTH_PART_SHARED))
+            status = get_launch_part(trace, part.type, &bytes, error);
         at = part.next;
     }
     if (status == FTH_UNAVAILABLE ||
@@ -268,7 +272,8 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
             status = get_instruction(trace, &bytes, error);
         return status;
     case FTH_PART_SOURCES: return get_sources(trace, &bytes, error);
-    case FTH_PART_PACE: return get_pace(trace, &bytes, error);
+    case FTH_PART_PACE:
+    case FTH_PART_SHARED: return get_launch_part(trace, type, &bytes, error);
     case FTH_PART_FRAME:
         fth_get_frame_header(&bytes, &frame);
         frame.offset = offset;
@@ -374,6 +379,7 @@ void fth_trace_close(struct fth_trace *trace)
     fth_container_close(trace->container);
     fth_arena_fini(&trace->arena);
     fth_paces_fini(&trace->paces);
+    fth_shared_tables_fini(&trace->shared);
     free(trace->launches);
     free(trace->instructions);
     free(trace->frames);
@@ -406,6 +412,12 @@ const struct fth_pace *fth_trace_pace(const struct fth_trace *trace, size_t laun
     return launch < paces->count && paces->items[launch].count ? &paces->items[launch] : NULL;
 }
 
+const struct fth_trace_shared *fth_trace_shared_at(const struct fth_trace *trace, size_t launch,
+                                                   size_t index)
+{
+    return fth_shared_tables_at(&trace->shared, launch, index);
+}
+
 size_t fth_trace_instruction_count(const struct fth_trace *trace)
 {
     return trace->instruction_count;
@@ -423,7 +435,6 @@ const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_tr
  * slower. */
 enum { DECODE_BATCH = 32 };
 
-/* A sorted run that is being merged. */
 struct run {
     size_t frame, last_frame; /* current and last frame, as indices in trace->frames */
     struct fth_frame_decoder *decoder;
@@ -637,9 +648,8 @@ static enum fth_status skip_returned(struct fth_trace_cursor *cursor, struct fth
     return status;
 }
 
-/* Returns the next access of the top run, and the accesses that follow it in this run as long as
- * they are already decoded, belong to the requested blocks, and are not later than the next access
- * of any other run; in total at most `max` accesses. */
+/* Returns the next access of the top run, and those that follow it in this run as long as they are
+ * decoded, belong to the requested blocks, and are not later than the next access of other runs. */
 enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t max,
                                        const struct fth_compact_access **accesses, size_t *count,
                                        struct fth_error *error)
@@ -663,8 +673,6 @@ enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t m
     return status;
 }
 
-/* Returns one access, expanded: with the address of every active lane instead of the first address
- * and the differences between lanes. */
 enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
                                const struct fth_trace_access **access, struct fth_error *error)
 {
@@ -674,15 +682,8 @@ enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
     *access = NULL;
     if (!compact)
         return status;
-    struct fth_trace_access *out = &cursor->access;
-    out->number = compact->number;
-    out->block = compact->block;
-    out->warp = compact->warp;
-    out->instruction = compact->instruction;
-    out->mask = compact->mask;
-    out->threads = compact->threads;
-    fth_trace_expand(compact, out->addresses);
-    *access = out;
+    fth_trace_expand_access(compact, &cursor->access);
+    *access = &cursor->access;
     return status;
 }
 

@@ -49,8 +49,10 @@ struct fth_trace_writer {
     struct fth_records run;          /* the accesses of the current run */
     uint32_t *order, *scratch_order; /* the sorted order of the run, and memory for sorting */
     size_t order_capacity;
-    const struct fth_pace *pace; /* of the current launch; borrowed; NULL: unknown */
-    struct fth_buffer scratch;   /* content of the part being written */
+    /* Of the current launch; borrowed; NULL: unknown. */
+    const struct fth_pace *pace;
+    const struct fth_shared_table *shared;
+    struct fth_buffer scratch;                     /* content of the part being written */
     struct fth_record frame_items[FRAME_ACCESSES]; /* the accesses of the frame being written */
 };
 
@@ -327,28 +329,41 @@ static enum fth_status write_sources(struct fth_trace_writer *writer, uint32_t f
     return known ? put(writer, FTH_PART_SOURCES, NULL, error) : FTH_OK;
 }
 
-/* Assigns file indices to the instructions of the `count` accesses in writer->frame_items that have
- * none yet, and writes these instructions. */
+/* Assigns a file index to an instruction that has none yet, and encodes it. */
+static enum fth_status number_instruction(struct fth_trace_writer *writer, uint32_t instruction,
+                                          struct fth_error *error)
+{
+    if (writer->ids[instruction] != UINT32_MAX)
+        return FTH_OK;
+    if (!fth_grow((void **)&writer->written_instructions, writer->written_count,
+                  &writer->written_capacity, sizeof *writer->written_instructions))
+        return fth_no_memory(error, "write trace", NULL);
+    writer->written_instructions[writer->written_count] = instruction;
+    writer->ids[instruction] = writer->written_count++;
+    put_instruction(&writer->instructions[instruction], &writer->scratch);
+    return FTH_OK;
+}
+
+/* Writes the instructions from index `first` on, which number_instruction() has encoded. */
+static enum fth_status write_instructions(struct fth_trace_writer *writer, uint32_t first,
+                                          struct fth_error *error)
+{
+    if (writer->written_count == first)
+        return FTH_OK;
+    FTH_TRY(put(writer, FTH_PART_INSTRUCTIONS, NULL, error));
+    return write_sources(writer, first, error);
+}
+
+/* Numbers and writes the instructions of the `count` accesses in writer->frame_items that have not
+ * been written yet. */
 static enum fth_status number_instructions(struct fth_trace_writer *writer, size_t count,
                                            struct fth_error *error)
 {
-    uint32_t before = writer->written_count;
+    const uint32_t before = writer->written_count;
     writer->scratch.size = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t instruction = writer->frame_items[i].instruction;
-        if (writer->ids[instruction] != UINT32_MAX)
-            continue;
-        if (!fth_grow((void **)&writer->written_instructions, writer->written_count,
-                      &writer->written_capacity, sizeof *writer->written_instructions))
-            return fth_no_memory(error, "write trace", NULL);
-        writer->written_instructions[writer->written_count] = instruction;
-        writer->ids[instruction] = writer->written_count++;
-        put_instruction(&writer->instructions[instruction], &writer->scratch);
-    }
-    if (writer->written_count == before)
-        return FTH_OK;
-    FTH_TRY(put(writer, FTH_PART_INSTRUCTIONS, NULL, error));
-    return write_sources(writer, before, error);
+    for (size_t i = 0; i < count; i++)
+        FTH_TRY(number_instruction(writer, writer->frame_items[i].instruction, error));
+    return write_instructions(writer, before, error);
 }
 
 static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32_t *order,
@@ -431,11 +446,38 @@ static enum fth_status write_pace(struct fth_trace_writer *writer, struct fth_er
     return put(writer, FTH_PART_PACE, NULL, error);
 }
 
+void fth_trace_writer_set_shared(struct fth_trace_writer *writer,
+                                 const struct fth_shared_table *shared)
+{
+    writer->shared = shared;
+}
+
+/* Writes the accesses of the current launch to shared memory, if there are any, and their
+ * instructions. */
+static enum fth_status write_shared(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    const struct fth_shared_table *shared = writer->shared;
+    const uint32_t before = writer->written_count;
+    size_t used = 0;
+    writer->shared = NULL;
+    writer->scratch.size = 0;
+    for (size_t i = 0; shared && i < shared->count; i++)
+        if (shared->rows[i].requests && ++used)
+            FTH_TRY(number_instruction(writer, (uint32_t)i, error));
+    if (!used)
+        return FTH_OK;
+    FTH_TRY(write_instructions(writer, before, error));
+    writer->scratch.size = 0;
+    fth_put_shared(shared, writer->launch_count - 1, writer->ids, &writer->scratch);
+    return put(writer, FTH_PART_SHARED, NULL, error);
+}
+
 enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
                                      const struct fth_trace_launch *totals, struct fth_error *error)
 {
     FTH_TRY(flush_run(writer, error));
     FTH_TRY(write_pace(writer, error));
+    FTH_TRY(write_shared(writer, error));
     struct fth_trace_launch *launch = &writer->launches[writer->launch_count - 1].header;
     launch->shared = totals->shared;
     launch->local = totals->local;
