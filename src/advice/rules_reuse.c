@@ -10,6 +10,9 @@ static const double MIN_ATOMICS = 4;
 /* Minimum part of the sectors of a load that another warp of the block has loaded before. Chosen:
  * most stencils in one dimension share only the borders of warps, which is far less. */
 static const double MIN_SHARED_PART = 0.3;
+/* Minimum part of the kernel's sectors that these are. Chosen: half of the gain below which hints
+ * are left out. */
+static const double MIN_PART = 0.015;
 
 bool fth_rule_atomics(struct fth_candidates *candidates)
 {
@@ -66,7 +69,7 @@ bool fth_rule_redundant(struct fth_candidates *candidates)
 {
     const struct fth_facts *facts = candidates->facts;
     bool *shared = calloc(2 * facts->count + 1, sizeof *shared), *chosen = shared + facts->count;
-    double sectors = 0, repeated = 0;
+    double sectors = 0, repeated = 0, all = 0;
     size_t most = SIZE_MAX;
     char place[200];
     if (!shared)
@@ -75,6 +78,7 @@ bool fth_rule_redundant(struct fth_candidates *candidates)
         const struct fth_fact *fact = &facts->items[i];
         shared[i] = fact->instruction->kind == FTH_TRACE_READ && fact->shared_sectors &&
                     (double)fact->shared_sectors >= MIN_SHARED_PART * (double)fact->sectors;
+        all += (double)fact->sectors;
         if (!shared[i])
             continue;
         sectors += (double)fact->sectors;
@@ -83,7 +87,7 @@ bool fth_rule_redundant(struct fth_candidates *candidates)
             most = i;
     }
     bool done = true;
-    if (most != SIZE_MAX) {
+    if (most != SIZE_MAX && repeated >= MIN_PART * all) {
         choose_loads(facts, shared, chosen);
         const char *edit = fth_rule_edit(candidates, "merge", chosen, "");
         const struct fth_trace_instruction *instruction = facts->items[most].instruction;

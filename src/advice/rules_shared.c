@@ -1,6 +1,7 @@
 /* The rule about shared memory: bank conflicts that a word of padding per row removes. */
 #include "advice/advice.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Minimum number of wavefronts, and maximum number with padding, per wavefront without conflicts.
@@ -8,41 +9,88 @@
  * not solve the problem. */
 static const double MIN_RATIO = 1.5, MAX_PADDED_RATIO = 1.25;
 
+/* Returns whether padding removes the bank conflicts of an instruction of the kernel. */
+static bool has_conflicts(const struct fth_candidates *candidates, const struct fth_model_row *row)
+{
+    const double ideal = (double)row->shared.ideal_wavefronts;
+    return row->instruction && ideal > 0 && strcmp(row->kernel, candidates->facts->kernel) == 0 &&
+           (double)row->shared.wavefronts >= MIN_RATIO * ideal &&
+           (double)row->shared.padded_wavefronts <= MAX_PADDED_RATIO * ideal;
+}
+
+/* Returns whether two instructions are on the same source line. */
+static bool on_same_line(const struct fth_trace_instruction *a,
+                         const struct fth_trace_instruction *b)
+{
+    return a == b || (a->source_line && a->source_line == b->source_line && a->kind == b->kind &&
+                      fth_source_equal(a->source, b->source));
+}
+
+/* Sums of the instructions on one source line, and the edit for them. */
+struct line {
+    double requests, wavefronts, ideal, padded;
+    struct fth_buffer edit;
+};
+
+static void add_row(struct line *line, const struct fth_model_row *row)
+{
+    const struct fth_shared_counts *counts = &row->shared;
+    fth_buffer_format(&line->edit, "%s%u",
+                      line->requests > 0 ? "," : "pad=", (unsigned)row->instruction->line);
+    line->requests += (double)(counts->requests[0] + counts->requests[1] + counts->requests[2]);
+    line->wavefronts += (double)counts->wavefronts;
+    line->ideal += (double)counts->ideal_wavefronts;
+    line->padded += (double)counts->padded_wavefronts;
+}
+
+static bool add_line(struct fth_candidates *candidates,
+                     const struct fth_trace_instruction *instruction, const struct line *line)
+{
+    char place[200];
+    const bool known = instruction->line && !line->edit.failed;
+    return !line->edit.failed &&
+           fth_candidate_add(
+               candidates,
+               &(struct fth_candidate_hint){
+                   .hint = {.rule = "bank_conflicts",
+                            .instruction = instruction,
+                            .text = fth_rule_text(
+                                candidates->arena,
+                                "Lanes of a warp access different words of the same bank of "
+                                "shared memory at %s. Make the rows of the array one word "
+                                "longer, such as [32][33] instead of [32][32].",
+                                fth_rule_place(instruction, place, sizeof place)),
+                            .evidence = fth_rule_text(
+                                candidates->arena,
+                                "%.1f wavefronts per request; %.1f would do, and %.1f remain with "
+                                "a word of padding per 32 words",
+                                line->wavefronts / line->requests, line->ideal / line->requests,
+                                line->padded / line->requests),
+                            .what_if =
+                                known ? fth_arena_text(candidates->arena, line->edit.data) : ""},
+                   .saved_wavefronts = line->wavefronts - line->padded,
+                   /* A wavefront takes as long as the four sectors of a line. */
+                   .excess_sectors = 4 * (line->wavefronts - line->padded)});
+}
+
 bool fth_rule_banks(struct fth_candidates *candidates)
 {
-    for (size_t i = 0; i < candidates->row_count; i++) {
-        const struct fth_model_row *at = &candidates->rows[i];
-        const double wavefronts = (double)at->shared.wavefronts,
-                     ideal = (double)at->shared.ideal_wavefronts,
-                     padded = (double)at->shared.padded_wavefronts,
-                     requests = (double)(at->shared.requests[0] + at->shared.requests[1] +
-                                         at->shared.requests[2]);
-        char place[200];
-        if (strcmp(at->kernel, candidates->facts->kernel) != 0 || !at->instruction ||
-            !(requests > 0) || wavefronts < MIN_RATIO * ideal || padded > MAX_PADDED_RATIO * ideal)
+    const struct fth_model_row *rows = candidates->rows;
+    bool *done = calloc(candidates->row_count + 1, sizeof *done);
+    bool made = done;
+    for (size_t i = 0; i < candidates->row_count && made; i++) {
+        struct line line = {0};
+        if (done[i] || !has_conflicts(candidates, &rows[i]))
             continue;
-        struct fth_candidate_hint candidate = {
-            .hint = {.rule = "bank_conflicts",
-                     .instruction = at->instruction,
-                     .text = fth_rule_text(
-                         candidates->arena,
-                         "Lanes of a warp access different words of the same bank of shared memory "
-                         "at %s. Make the rows of the array one word longer, such as [32][33] "
-                         "instead of [32][32].",
-                         fth_rule_place(at->instruction, place, sizeof place)),
-                     .evidence =
-                         fth_rule_text(candidates->arena,
-                                       "%.1f wavefronts per request; %.1f would do, and "
-                                       "%.1f remain with a word of padding per 32 words",
-                                       wavefronts / requests, ideal / requests, padded / requests),
-                     .what_if = at->instruction->line
-                                    ? fth_rule_text(candidates->arena, "pad=%u",
-                                                    (unsigned)at->instruction->line)
-                                    : ""},
-            .saved_wavefronts = wavefronts - padded,
-            .excess_sectors = 4 * (wavefronts - padded)};
-        if (!fth_candidate_add(candidates, &candidate))
-            return false;
+        for (size_t k = i; k < candidates->row_count; k++)
+            if (has_conflicts(candidates, &rows[k]) &&
+                on_same_line(rows[i].instruction, rows[k].instruction)) {
+                add_row(&line, &rows[k]);
+                done[k] = true;
+            }
+        made = add_line(candidates, rows[i].instruction, &line);
+        fth_buffer_fini(&line.edit);
     }
-    return true;
+    free(done);
+    return made;
 }
