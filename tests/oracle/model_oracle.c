@@ -1,23 +1,10 @@
 /* See model_oracle.h. The order of the steps follows Algorithms 1 to 3 and Section 4.4 of the RDGC
  * paper, which docs/model.md names. */
-#include "model_oracle.h"
+#include "miss_oracle.h"
+#include "request_oracle.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_LINE = 256 };
-
-/* A request: the bytes of one line that a warp accesses. */
-struct request {
-    uint64_t line;                 /* address of its first byte */
-    unsigned char bytes[MAX_LINE]; /* flags: the byte is accessed */
-    enum fth_trace_access_kind kind;
-    uint64_t next_level_sectors; /* sectors that go to the next level */
-    uint64_t warp;               /* its priority: in the L2, its position in the order of arrival */
-    enum oracle_l1 l1;
-    uint64_t l2_fill_bytes;
-    bool done;
-};
 
 /* A miss. Its MSHR is free from step `arrival` on. Requests can merge with it until then. */
 struct miss {
@@ -40,6 +27,7 @@ struct level {
     size_t stack_count;
     uint64_t step, last_arrival[64]; /* the current step; the last arrival in each set of MSHRs */
     struct oracle_counts counts;
+    struct miss_history history;
 };
 
 struct run {
@@ -48,15 +36,6 @@ struct run {
     struct level sides[2];
     struct oracle_result *result;
 };
-
-/* Makes space for one more item. */
-static void *grow(void *items, size_t count, size_t size)
-{
-    void *grown = realloc(items, (count + 1) * size);
-    if (!grown)
-        abort();
-    return grown;
-}
 
 static unsigned count_bits(uint64_t mask)
 {
@@ -77,6 +56,7 @@ static void make_level(struct level *level, const struct oracle_cache *config, u
 {
     *level = (struct level){.config = *config, .is_l2 = is_l2};
     level->unit_count = config->partitions * config->banks;
+    level->history.lines = config->size_bytes / share / config->line_bytes;
     level->units = calloc(level->unit_count, sizeof *level->units);
     const uint64_t lines = config->size_bytes / share / config->line_bytes / level->unit_count;
     const bool off = strcmp(config->bypass, "off") == 0;
@@ -101,6 +81,7 @@ static void free_level(struct level *level)
     free(level->units);
     free(level->misses);
     free(level->stack);
+    miss_history_fini(&level->history);
 }
 
 /* Returns the bank of an address. Addresses are interleaved over the partitions, and within a
@@ -165,7 +146,7 @@ static uint64_t move_to_front(struct level *level, uint64_t unit,
         distance++;
     }
     remove_from_stack(level, unit, line);
-    level->stack = grow(level->stack, level->stack_count, sizeof *level->stack);
+    level->stack = oracle_grow(level->stack, level->stack_count, sizeof *level->stack);
     memmove(level->stack + 1, level->stack, level->stack_count * sizeof *level->stack);
     level->stack[0] = (struct stack_entry){unit, result->set, line};
     level->stack_count++;
@@ -286,6 +267,33 @@ static bool is_held(const struct level *level, size_t unit, uint64_t local)
     return oracle_probe(level->units[unit], local, 1) != FTH_CACHE_LINE_MISS;
 }
 
+/* Returns those of `sectors` that the cache has completely. */
+static uint64_t complete_sectors(const struct level *level, size_t unit, uint64_t local,
+                                 uint64_t sectors)
+{
+    uint64_t complete = 0;
+    for (unsigned i = 0; i < level->config.line_bytes / sector_bytes(level); i++)
+        if (sectors >> i & 1 && oracle_probe(level->units[unit], local + i * sector_bytes(level),
+                                             sector_bytes(level)) == FTH_CACHE_HIT)
+            complete |= UINT64_C(1) << i;
+    return complete;
+}
+
+/* Notes that an access has used a line, if it is there, and these of its sectors. */
+static void note_use(struct level *level, size_t unit, uint64_t local, uint64_t line,
+                     uint64_t sectors)
+{
+    if (is_held(level, unit, local))
+        miss_history_add(&level->history, MISS_USED, line,
+                         complete_sectors(level, unit, local, sectors));
+}
+
+/* Where the sectors that a request misses are counted by cause. */
+static uint64_t *misses_of(struct level *level, const struct request *request)
+{
+    return request->kind == FTH_TRACE_READ ? level->counts.misses : NULL;
+}
+
 /* A read whose sectors are all in flight. */
 static void merge_read(struct run *run, struct level *level, size_t unit, uint64_t local,
                        struct request *request)
@@ -297,6 +305,9 @@ static void merge_read(struct run *run, struct level *level, size_t unit, uint64
         distance =
             touch_sectors(run, level, unit, local, sectors, whole_fills(level, request, absent));
     }
+    if (!level->config.merged_hits && request->kind == FTH_TRACE_READ)
+        miss_history_again(&level->history, request->line, sectors, level->counts.misses);
+    note_use(level, unit, local, request->line, sectors);
     level->counts.merges[request->kind] += count_bits(sectors);
     level->counts.hits[request->kind] += level->config.merged_hits ? count_bits(sectors) : 0;
     add_to_profile(level, request, distance, level->config.merged_hits ? count_bits(sectors) : 0,
@@ -312,7 +323,7 @@ static void add_miss(struct level *level, uint64_t mshr, uint64_t line, uint64_t
     if (arrival < level->last_arrival[mshr])
         arrival = level->last_arrival[mshr];
     level->last_arrival[mshr] = arrival;
-    level->misses = grow(level->misses, level->miss_count, sizeof *level->misses);
+    level->misses = oracle_grow(level->misses, level->miss_count, sizeof *level->misses);
     level->misses[level->miss_count++] = (struct miss){line, fetch, arrival, 0, mshr, 0};
 }
 
@@ -332,8 +343,12 @@ static bool attempt_read(struct run *run, struct level *level, size_t unit, uint
     }
     const uint64_t missing = find_missing(level, unit, local, request, level->is_l2);
     if (missing && !level->is_l2 && request->l1 == ORACLE_NO_ALLOCATE) {
+        miss_history_miss(&level->history, request->line, missing, 0, is_held(level, unit, local),
+                          misses_of(level, request));
         const uint64_t held = sectors & ~missing,
                        distance = touch_sectors(run, level, unit, local, held, 0);
+        if (held)
+            note_use(level, unit, local, request->line, sectors);
         level->counts.hits[request->kind] += count_bits(held);
         add_to_profile(level, request, distance, count_bits(held), count_bits(missing));
         request->next_level_sectors = missing;
@@ -350,7 +365,10 @@ static bool attempt_read(struct run *run, struct level *level, size_t unit, uint
             oracle_probe(level->units[unit], local + i * sector_bytes(level),
                          sector_bytes(level)) != FTH_CACHE_HIT)
             fetch |= UINT64_C(1) << i;
+    miss_history_miss(&level->history, request->line, missing, fetch, is_held(level, unit, local),
+                      misses_of(level, request));
     const uint64_t distance = touch_sectors(run, level, unit, local, sectors, fetch);
+    note_use(level, unit, local, request->line, sectors | fetch);
     level->counts.hits[request->kind] += count_bits(sectors) - count_bits(missing);
     add_to_profile(level, request, distance, count_bits(sectors) - count_bits(missing),
                    count_bits(missing));
@@ -374,9 +392,11 @@ static bool next_run(const struct level *level, const struct request *request, u
     return *from < level->config.line_bytes;
 }
 
-static void invalidate(struct level *level, size_t unit, uint64_t local)
+static void invalidate(struct level *level, size_t unit, uint64_t local, uint64_t line)
 {
     uint64_t dirty;
+    miss_history_add(&level->history, MISS_REMOVED, line,
+                     complete_sectors(level, unit, local, ~UINT64_C(0)));
     remove_from_stack(level, unit, local);
     oracle_invalidate(level->units[unit], local, &dirty);
 }
@@ -415,8 +435,10 @@ static void attempt_write(struct run *run, struct level *level, size_t unit, uin
             distance = found;
         first = false;
     }
-    if (!cached)
-        invalidate(level, unit, local);
+    if (cached)
+        note_use(level, unit, local, request->line, request_sectors(level, request));
+    else
+        invalidate(level, unit, local, request->line);
     const uint64_t sectors = request_sectors(level, request);
     level->counts.hits[request->kind] += count_bits(sectors) - count_bits(missing);
     add_to_profile(level, request, distance, count_bits(sectors) - count_bits(missing),
@@ -433,7 +455,9 @@ static void attempt_bypass(struct run *run, struct level *level, size_t unit, ui
     const uint64_t sectors = request_sectors(level, request);
     if ((request->kind != FTH_TRACE_READ || request->l1 == ORACLE_EVICT) &&
         strcmp(level->config.bypass, "rwon") != 0)
-        invalidate(level, unit, local);
+        invalidate(level, unit, local, request->line);
+    if (request->kind == FTH_TRACE_READ)
+        level->counts.misses[MISS_COLD] += count_bits(sectors);
     add_to_profile(level, request, level->config.ways, 0, count_bits(sectors));
     request->next_level_sectors = sectors;
     if (level->is_l2 && request->kind == FTH_TRACE_WRITE)
@@ -471,7 +495,7 @@ static bool attempt(struct run *run, struct level *level, size_t unit, uint64_t 
          s++)
         if (&run->sides[s] != level) {
             const size_t other = unit_of(&run->sides[s], request->line, &local);
-            invalidate(&run->sides[s], other, local);
+            invalidate(&run->sides[s], other, local, request->line);
         }
     level->counts.requests[request->kind]++;
     level->counts.sectors[request->kind] += count_bits(request_sectors(level, request));
@@ -534,7 +558,9 @@ static void read_home_or_memory(struct run *run, struct level *level, uint64_t l
                 else
                     used |= UINT64_C(1) << i;
             }
+        miss_history_miss(&home->history, line, absent, absent, is_held(home, unit, local), NULL);
         touch_sectors(run, home, unit, local, used, absent);
+        note_use(home, unit, local, line, wanted);
         if (kind == FTH_TRACE_READ)
             run->result->far_hits += count_bits(missing & ~absent);
         wanted = absent;
@@ -543,27 +569,6 @@ static void read_home_or_memory(struct run *run, struct level *level, uint64_t l
 }
 
 /* ---- the GPU ---- */
-
-/* Adds a byte to the requests of an access, which are sorted by line and begin at index `from`.
- * Returns the list, which may have moved. */
-static struct request *add_byte(struct request *requests, size_t *count, size_t from,
-                                uint64_t line_bytes, uint64_t address,
-                                const struct request *template)
-{
-    const uint64_t line = address / line_bytes * line_bytes;
-    size_t at = from;
-    while (at < *count && requests[at].line < line)
-        at++;
-    if (at == *count || requests[at].line != line) {
-        requests = grow(requests, *count, sizeof *requests);
-        memmove(requests + at + 1, requests + at, (*count - at) * sizeof *requests);
-        requests[at] = *template;
-        requests[at].line = line;
-        ++*count;
-    }
-    requests[at].bytes[address - line] = 1;
-    return requests;
-}
 
 /* Converts what a request to the L1 passes on to requests to the L2, with lines of the L2. `side`
  * is the side that the SM is near. */
@@ -581,7 +586,7 @@ static void send_to_l2(struct run *run, const struct level *l1, const struct req
         const uint64_t address = request->line + i, l2_line = run->model->l2.line_bytes;
         const uint64_t home = home_of(run, address / l2_line * l2_line);
         const uint64_t to = read ? side : home;
-        lists[to] = add_byte(lists[to], &counts[to], from[to], l2_line, address, &template);
+        lists[to] = oracle_add_byte(lists[to], &counts[to], from[to], l2_line, address, &template);
     }
 }
 
@@ -598,6 +603,8 @@ static void add_counts(struct oracle_counts *to, const struct oracle_counts *fro
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < ORACLE_PROFILE; i++)
             to->profile[k][i] += from->profile[k][i];
+    for (int cause = 0; cause < MISS_CAUSES; cause++)
+        to->misses[cause] += from->misses[cause];
 }
 
 static void make_levels(struct run *run, uint64_t active)
@@ -630,31 +637,6 @@ static void finish_levels(struct run *run, struct oracle_result *result)
     free(run->l1);
 }
 
-/* Turns the accesses of a group, `first` up to `end`, into requests. The caller frees them. */
-static struct request *make_requests(const struct oracle_model *model,
-                                     const struct placed_access *first,
-                                     const struct placed_access *end, size_t *count)
-{
-    struct request *requests = NULL;
-    *count = 0;
-    for (const struct placed_access *placed = first; placed < end; placed++) {
-        const struct oracle_access *access = &placed->access;
-        const struct request template = {.kind = access->kind,
-                                         .warp = access->warp,
-                                         .l1 = access->l1,
-                                         .l2_fill_bytes = access->l2_fill_bytes};
-        for (uint32_t turn = 0; turn < 32; turn++) {
-            const size_t from = *count;
-            for (uint32_t t = 0; t < access->threads; t++)
-                for (uint32_t b = 0; b < access->bytes; b++)
-                    if (oracle_turn(access, t, b) == turn)
-                        requests = add_byte(requests, count, from, model->l1.line_bytes,
-                                            oracle_address(access, t, b), &template);
-        }
-    }
-    return requests;
-}
-
 void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_t warps,
                       const struct oracle_access *accesses, size_t count,
                       struct oracle_result *result)
@@ -678,7 +660,8 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
                       order[end].access.warp / schedulers == first->warp / schedulers;)
             end++;
         size_t request_count;
-        struct request *requests = make_requests(model, order + i, order + end, &request_count);
+        struct request *requests =
+            oracle_make_requests(model, order + i, order + end, &request_count);
         const uint64_t sm = order[i].sm;
         run_level(&run, &run.l1[sm], requests, request_count);
         for (size_t w = 0; w < request_count; w++)

@@ -55,6 +55,7 @@ struct oracle_counts {
     /* [0]: reads, [1]: writes and atomics. Sectors that hit, by reuse distance; those that missed
      * are at index `ways`. */
     uint64_t profile[2][ORACLE_PROFILE];
+    uint64_t misses[5]; /* of reads, by enum miss_cause */
 };
 
 struct oracle_result {

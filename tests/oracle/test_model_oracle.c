@@ -4,6 +4,7 @@
  * usage: test_model_oracle [FIRST LAST]      the range of seeds; 1 to 1000 by default */
 #include "../unit/check.h"
 #include "../unit/folder.h"
+#include "miss_oracle.h"
 #include "model/model.h"
 #include "model_oracle.h"
 
@@ -340,6 +341,53 @@ static void check_profile(unsigned seed, const char *what, const struct fth_mode
         check_equal(seed, what, i < found->count ? found->counts[i] : 0, expected[i]);
 }
 
+static uint64_t seen_misses[2][MISS_CAUSES]; /* over all seeds */
+
+/* Compares the causes of misses, which must be those of all reads that missed. */
+static void check_misses(unsigned seed, const struct fth_model_row *row,
+                         const struct oracle_result *expected)
+{
+    static const char *const names[] = {"cold", "capacity", "conflict", "coherence", "sector"};
+    for (int level = 0; level < 2; level++) {
+        const struct oracle_counts *counts = level ? &expected->l2 : &expected->l1;
+        uint64_t found[MISS_CAUSES], sum = 0;
+        char what[32];
+        miss_counts(level ? &row->l2_misses : &row->l1_misses, found);
+        for (int cause = 0; cause < MISS_CAUSES; cause++) {
+            snprintf(what, sizeof what, "L%d %s", level + 1, names[cause]);
+            check_equal(seed, what, found[cause], counts->misses[cause]);
+            sum += found[cause];
+            seen_misses[level][cause] += found[cause];
+        }
+        check_equal(seed, "misses", sum, counts->sectors[0] - counts->hits[0]);
+    }
+}
+
+static void compare_row(unsigned seed, const struct fth_model_row *row,
+                        const struct oracle_model *model, const struct oracle_result *expected,
+                        bool diagnose)
+{
+    check_level(seed, "L1", &row->l1, &expected->l1);
+    check_equal(seed, "L1 steps", row->l1_steps, expected->l1.steps);
+    check_equal(seed, "L1 fails", row->l1_fails, expected->l1.fails);
+    check_level(seed, "L2", &row->l2, &expected->l2);
+    check_equal(seed, "L2 steps", row->l2_steps, expected->l2.steps);
+    check_equal(seed, "L2 fails", row->l2_fails, expected->l2.fails);
+    if (diagnose)
+        check_misses(seed, row, expected);
+    else
+        assert_memory_equal(&row->l1_misses, &(struct fth_model_misses){0}, sizeof row->l1_misses);
+    check_equal(seed, "far hits", row->far_hits, expected->far_hits);
+    check_equal(seed, "memory reads", row->dram_reads, expected->dram_reads);
+    check_equal(seed, "memory writes", row->dram_writes, expected->dram_writes);
+    for (int k = 0; k < 2; k++) {
+        check_profile(seed, "L1 profile", &row->l1_profile[k], expected->l1.profile[k],
+                      model->l1.ways);
+        check_profile(seed, "L2 profile", &row->l2_profile[k], expected->l2.profile[k],
+                      model->l2.ways);
+    }
+}
+
 static void compare(unsigned seed)
 {
     struct fth_rng rng;
@@ -364,27 +412,16 @@ static void compare(unsigned seed)
     fth_gpu_destroy(gpu);
     write_trace(accesses, count);
     assert_int_equal(fth_trace_open("o.trace", &trace, &error), FTH_OK);
-    const struct fth_model_options options = FTH_MODEL_OPTIONS(.threads = seed % 5);
-    if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
-        fail_msg("seed %u: %s: %s", seed, error.argument, error.cause);
     oracle_model_run(&model, BLOCKS, WARPS, accesses, count, &expected);
-    const struct fth_model_row *row = fth_model_row(result, 0);
-    check_level(seed, "L1", &row->l1, &expected.l1);
-    check_equal(seed, "L1 steps", row->l1_steps, expected.l1.steps);
-    check_equal(seed, "L1 fails", row->l1_fails, expected.l1.fails);
-    check_level(seed, "L2", &row->l2, &expected.l2);
-    check_equal(seed, "L2 steps", row->l2_steps, expected.l2.steps);
-    check_equal(seed, "L2 fails", row->l2_fails, expected.l2.fails);
-    check_equal(seed, "far hits", row->far_hits, expected.far_hits);
-    check_equal(seed, "memory reads", row->dram_reads, expected.dram_reads);
-    check_equal(seed, "memory writes", row->dram_writes, expected.dram_writes);
-    for (int k = 0; k < 2; k++) {
-        check_profile(seed, "L1 profile", &row->l1_profile[k], expected.l1.profile[k],
-                      model.l1.ways);
-        check_profile(seed, "L2 profile", &row->l2_profile[k], expected.l2.profile[k],
-                      model.l2.ways);
+    /* The caches have faster paths if the causes of misses are not wanted. */
+    for (int diagnose = 0; diagnose < 2; diagnose++) {
+        const struct fth_model_options options =
+            FTH_MODEL_OPTIONS(.threads = seed % 5, .diagnose = diagnose);
+        if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
+            fail_msg("seed %u: %s: %s", seed, error.argument, error.cause);
+        compare_row(seed, fth_model_row(result, 0), &model, &expected, diagnose);
+        fth_model_result_destroy(result);
     }
-    fth_model_result_destroy(result);
     fth_trace_close(trace);
     fth_model_params_destroy(params);
 }
@@ -394,6 +431,8 @@ static void all_counts_match_the_oracle(void **state)
     (void)state;
     for (unsigned seed = first_seed; seed <= last_seed; seed++)
         compare(seed);
+    for (int cause = 0; cause < MISS_CAUSES && last_seed - first_seed >= 200; cause++)
+        assert_true(seen_misses[0][cause] > 100 && seen_misses[1][cause] > 100);
 }
 
 int main(int argc, char **argv)

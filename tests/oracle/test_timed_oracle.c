@@ -4,6 +4,7 @@
  * usage: test_timed_oracle [FIRST LAST]      the range of seeds; 1 to 250 by default */
 #include "../unit/check.h"
 #include "../unit/folder.h"
+#include "miss_oracle.h"
 #include "model/model.h"
 #include "timed_oracle.h"
 
@@ -497,8 +498,39 @@ static const struct fth_model_row *find_row(const struct fth_model_result *resul
 
 /* How often random programs had what the test is for. */
 static struct {
+    uint64_t misses[2][MISS_CAUSES];
     uint64_t joined, l1_merges, l2_merges, far_hits, dram_writes, uncounted_stores, waves;
 } seen;
+
+/* The causes of misses of all reads must be those of the oracle, and each read that misses must
+ * have one in the row of its instruction. */
+static void check_misses(unsigned seed, size_t launch, const struct fth_model_result *result,
+                         const struct fth_model_row *kernel,
+                         const struct timed_oracle_result *expected)
+{
+    static const char *const names[] = {"cold", "capacity", "conflict", "coherence", "sector"};
+    uint64_t found[2][MISS_CAUSES];
+    for (size_t i = 0; fth_model_row(result, i); i++) {
+        const struct fth_model_row *row = fth_model_row(result, i);
+        miss_counts(&row->l1_misses, found[0]);
+        miss_counts(&row->l2_misses, found[1]);
+        for (int level = 0; level < 2; level++) {
+            const struct fth_model_counts *counts = level ? &row->l2 : &row->l1;
+            uint64_t sum = 0;
+            for (int cause = 0; cause < MISS_CAUSES; cause++)
+                sum += found[level][cause];
+            check_equal(seed, launch, "misses of a row", sum, counts->sectors[0] - counts->hits[0]);
+        }
+    }
+    miss_counts(&kernel->l1_misses, found[0]);
+    miss_counts(&kernel->l2_misses, found[1]);
+    for (int cause = 0; cause < MISS_CAUSES; cause++) {
+        check_equal(seed, launch, names[cause], found[0][cause], expected->l1.misses[cause]);
+        check_equal(seed, launch, names[cause], found[1][cause], expected->l2.misses[cause]);
+        seen.misses[0][cause] += found[0][cause];
+        seen.misses[1][cause] += found[1][cause];
+    }
+}
 
 static void compare_launch(unsigned seed, const struct timed_gpu *gpu,
                            const struct fth_model_result *result, size_t launch,
@@ -543,14 +575,20 @@ static void compare(unsigned seed)
     random_program(&rng, &program, gpu.max_warps);
     struct fth_model_params *params = params_of(&gpu);
     struct fth_trace *trace = make_trace(&program);
-    if (fth_model_run(trace, params, NULL, &result, &error) != FTH_OK)
-        fail_msg("seed %u: %s: %s", seed, error.argument, error.cause);
     timed_oracle_run(&gpu, program.instructions, program.launches, program.launch_count, expected);
-    for (size_t i = 0; i < program.launch_count; i++) {
-        compare_launch(seed, &gpu, result, i, &expected[i]);
-        seen.waves += program.launches[i].blocks > gpu.sms * gpu.max_blocks;
+    for (int diagnose = 0; diagnose < 2; diagnose++) {
+        const struct fth_model_options options = FTH_MODEL_OPTIONS(.diagnose = diagnose);
+        if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
+            fail_msg("seed %u: %s: %s", seed, error.argument, error.cause);
+        for (size_t i = 0; i < program.launch_count; i++) {
+            compare_launch(seed, &gpu, result, i, &expected[i]);
+            if (diagnose)
+                check_misses(seed, i, result, find_row(result, i), &expected[i]);
+        }
+        fth_model_result_destroy(result);
     }
-    fth_model_result_destroy(result);
+    for (size_t i = 0; i < program.launch_count; i++)
+        seen.waves += program.launches[i].blocks > gpu.sms * gpu.max_blocks;
     fth_trace_close(trace);
     fth_model_params_destroy(params);
 }
@@ -567,6 +605,8 @@ static void all_counts_and_times_match_the_oracle(void **state)
     assert_true(seen.joined > 500 && seen.l1_merges > 200 && seen.l2_merges > 500);
     assert_true(seen.far_hits > 500 && seen.dram_writes > 1000);
     assert_true(seen.uncounted_stores > 100 && seen.waves > 10);
+    for (int cause = 0; cause < MISS_CAUSES; cause++)
+        assert_true(seen.misses[0][cause] > 100 && seen.misses[1][cause] > 100);
 }
 
 int main(int argc, char **argv)

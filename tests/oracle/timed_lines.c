@@ -19,7 +19,8 @@ void timed_lines_init(struct timed_lines *lines, const struct timed_gpu *gpu,
     *lines = (struct timed_lines){.cache = oracle_create(&cache),
                                   .line_bytes = gpu->line_bytes,
                                   .sector_bytes = gpu->sector_bytes,
-                                  .lru = strcmp(config->policy, "lru") == 0};
+                                  .lru = strcmp(config->policy, "lru") == 0,
+                                  .history.lines = size_bytes / gpu->line_bytes};
     if (!lines->cache)
         abort();
 }
@@ -30,12 +31,14 @@ void timed_lines_fini(struct timed_lines *lines)
     free(lines->partials);
     free(lines->flights);
     free(lines->uses);
+    miss_history_fini(&lines->history);
 }
 
 void timed_lines_clear(struct timed_lines *lines)
 {
     oracle_clear(lines->cache);
     lines->partial_count = lines->use_count = 0;
+    miss_history_fini(&lines->history);
 }
 
 void *timed_grow(void *items, size_t count, size_t size)
@@ -75,6 +78,12 @@ uint64_t timed_lines_touched(const struct timed_lines *lines, uint64_t line, uin
         if (oracle_probe(lines->cache, line + i, 1) == FTH_CACHE_HIT)
             touched |= UINT64_C(1) << (i / lines->sector_bytes);
     return touched & sectors;
+}
+
+void timed_lines_note_use(struct timed_lines *lines, uint64_t line, uint64_t sectors)
+{
+    miss_history_add(&lines->history, MISS_USED, line,
+                     sectors & ~timed_lines_missing(lines, line, sectors, NULL));
 }
 
 struct timed_flight *timed_lines_flight(struct timed_lines *lines, uint64_t line)
@@ -117,6 +126,9 @@ uint64_t timed_lines_forget_partial(struct timed_lines *lines, uint64_t line)
 void timed_lines_drop(struct timed_lines *lines, uint64_t line)
 {
     uint64_t dirty;
+    const uint64_t all = ~UINT64_C(0) >> (64 - lines->line_bytes / lines->sector_bytes);
+    miss_history_add(&lines->history, MISS_REMOVED, line,
+                     all & ~timed_lines_missing(lines, line, all, NULL));
     oracle_invalidate(lines->cache, line, &dirty);
     remove_line(lines->uses, &lines->use_count, line);
 }

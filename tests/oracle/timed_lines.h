@@ -3,6 +3,7 @@
 #ifndef FTH_TESTS_TIMED_LINES_H
 #define FTH_TESTS_TIMED_LINES_H
 
+#include "miss_oracle.h"
 #include "timed_oracle.h"
 
 /* The sectors of a line that are in flight. */
@@ -25,6 +26,7 @@ struct timed_lines {
     size_t flight_count;
     struct timed_partial *uses; /* lines that are held, the one that was used last at first */
     size_t use_count;
+    struct miss_history history; /* what the causes of misses depend on */
 };
 
 void timed_lines_init(struct timed_lines *lines, const struct timed_gpu *gpu,
@@ -39,6 +41,8 @@ uint64_t timed_lines_missing(const struct timed_lines *lines, uint64_t line, uin
                              const unsigned char *bytes);
 /* Returns those of `sectors` of which at least one byte is present. */
 uint64_t timed_lines_touched(const struct timed_lines *lines, uint64_t line, uint64_t sectors);
+/* Notes that an access has used a line and these of its sectors. */
+void timed_lines_note_use(struct timed_lines *lines, uint64_t line, uint64_t sectors);
 struct timed_flight *timed_lines_flight(struct timed_lines *lines, uint64_t line);
 /* Returns those of `sectors`, which are present, that arrive after `now`. */
 uint64_t timed_lines_flying(struct timed_lines *lines, uint64_t line, uint64_t sectors,

@@ -162,6 +162,14 @@ static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uin
     return distance;
 }
 
+/* Notes which sectors a read misses and fetches. */
+static void note_read(struct timed_lines *cache, uint64_t line, uint64_t missed, uint64_t fetched,
+                      uint64_t *counts)
+{
+    miss_history_miss(&cache->history, line, missed, fetched, timed_lines_hold(cache, line),
+                      counts);
+}
+
 /* Writes the bytes of a request. Returns the reuse distance of their line. */
 static uint32_t write_bytes(struct timed_memory *memory, struct timed_lines *cache,
                             const struct timed_request *request)
@@ -180,6 +188,7 @@ static uint32_t write_bytes(struct timed_memory *memory, struct timed_lines *cac
             distance = first ? result.distance : distance;
             first = false;
         }
+    timed_lines_note_use(cache, request->line, request->sectors);
     update_partials(memory, cache, request->line, set);
     return distance;
 }
@@ -238,6 +247,7 @@ static void limit_partials(struct timed_memory *memory, struct timed_lines *cach
         }
     if (memory->gpu->partial_ways && count > memory->gpu->partial_ways) {
         const uint64_t read = timed_lines_forget_partial(cache, oldest);
+        miss_history_add(&cache->history, MISS_COMPLETED, oldest, read);
         use_memory(memory, read, oracle_write_back(cache->cache, oldest));
     }
 }
@@ -322,12 +332,15 @@ static uint64_t read_home(struct timed_memory *memory, uint64_t line, uint64_t s
         ready = timed_lines_flight(home, line)->ready;
     if (*missed)
         ready = later(ready, read_memory(memory, *missed, now));
+    note_read(home, line, *missed, *missed, NULL);
     fill(memory, home, line, *missed, now, ready);
+    timed_lines_note_use(home, line, sectors);
     return ready;
 }
 
 static struct found read_side(struct timed_memory *memory, uint64_t side,
-                              const struct timed_request *request, uint64_t sectors, uint64_t now)
+                              const struct timed_request *request, uint64_t sectors, uint64_t now,
+                              uint64_t *misses)
 {
     const struct timed_gpu *gpu = memory->gpu;
     struct timed_lines *cache = &memory->sides[side];
@@ -349,7 +362,9 @@ static struct found read_side(struct timed_memory *memory, uint64_t side,
             memory->result->far_hits += count_bits(found.missed & ~from_memory);
         }
     }
+    note_read(cache, request->line, found.missed, found.fetched, misses);
     found.distance = fill(memory, cache, request->line, found.fetched, now, arrival);
+    timed_lines_note_use(cache, request->line, sectors | found.fetched);
     found.ready = later(found.ready, arrival);
     return found;
 }
@@ -417,8 +432,11 @@ static uint64_t read_l2(struct timed_memory *memory, const struct timed_request 
     }
     const uint64_t side = gpu->side_of[sm], looked_up = at_join + to_l2(gpu);
     const uint64_t wait = enter_side(memory, side, sectors, at_join) - looked_up;
-    struct found found = read_side(memory, side, request, sectors, looked_up);
+    uint64_t *misses = memory->result->l2.misses;
+    struct found found = read_side(memory, side, request, sectors, looked_up, misses);
     const uint64_t again = *fetched & sectors;
+    miss_history_again(&memory->sides[side].history, request->line,
+                       (again | (gpu->l2.merged_hits ? 0 : found.flying)) & ~found.missed, misses);
     found.missed |= again;
     found.flying &= ~again;
     count_l2(memory, request, sectors, &found);
@@ -437,8 +455,13 @@ static uint32_t write_home(struct timed_memory *memory, const struct timed_reque
     const uint32_t distance = write_bytes(memory, &memory->sides[home], request);
     for (uint64_t side = 0; side < gpu->sides; side++)
         for (uint64_t i = 0; side != home && side != near && i < gpu->line_bytes; i++)
-            if (request->bytes[i])
-                oracle_invalidate_sector(memory->sides[side].cache, request->line + i);
+            if (request->bytes[i]) {
+                struct timed_lines *other = &memory->sides[side];
+                const uint64_t sector = UINT64_C(1) << i / gpu->sector_bytes;
+                miss_history_add(&other->history, MISS_REMOVED, request->line,
+                                 sector & ~timed_lines_missing(other, request->line, sector, NULL));
+                oracle_invalidate_sector(other->cache, request->line + i);
+            }
     return distance;
 }
 
@@ -447,6 +470,7 @@ static void keep_copy(struct timed_memory *memory, struct timed_lines *cache,
                       const struct timed_request *request)
 {
     const uint64_t sector = memory->gpu->sector_bytes;
+    uint64_t copied = 0;
     for (uint64_t at = 0; at < memory->gpu->line_bytes; at += sector) {
         uint64_t covered = 0;
         for (uint64_t i = 0; i < sector; i++)
@@ -459,7 +483,10 @@ static void keep_copy(struct timed_memory *memory, struct timed_lines *cache,
         const struct fth_cache_result result =
             timed_lines_access(cache, request->line + at, sector, FTH_CACHE_READ);
         write_back(memory, cache, &result);
+        copied |= UINT64_C(1) << at / sector;
     }
+    if (copied)
+        timed_lines_note_use(cache, request->line, copied);
 }
 
 static void write_l2(struct timed_memory *memory, const struct timed_request *request,
@@ -491,7 +518,7 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct timed_reques
     const uint64_t begin =
         occupy(&memory->atomics[index].free_at, at_l2,
                timed_ticks(gpu->atomic_cycles[request->issue->instruction->is_float]));
-    const struct found found = read_side(memory, home, request, request->sectors, begin);
+    const struct found found = read_side(memory, home, request, request->sectors, begin, NULL);
     count_l2(memory, request, request->sectors, &found);
     write_home(memory, request, home);
     return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));
@@ -543,8 +570,14 @@ static uint64_t read_l1(struct timed_memory *memory, const struct timed_request 
     if (missing)
         done = later(done, send_misses(memory, request, missing, now));
     uint32_t distance = UINT32_MAX;
-    if (present || allocates)
+    uint64_t *misses = memory->result->l1.misses;
+    note_read(cache, request->line, missing, 0, misses);
+    if (!gpu->l1.merged_hits)
+        miss_history_again(&cache->history, request->line, flying, misses);
+    if (present || allocates) {
         distance = fill(memory, cache, request->line, allocates ? missing : 0, now, done);
+        timed_lines_note_use(cache, request->line, request->sectors);
+    }
     count_l1(memory, request, present, flying, distance);
     return done;
 }
@@ -592,6 +625,8 @@ static uint64_t bypass_l1(struct timed_memory *memory, const struct timed_reques
     if (instruction->kind != FTH_TRACE_READ || instruction->l1 == ORACLE_EVICT)
         timed_lines_drop(&memory->l1s[request->issue->sm].cache, request->line);
     count_l1(memory, request, 0, 0, UINT32_MAX);
+    if (instruction->kind == FTH_TRACE_READ)
+        memory->result->l1.misses[MISS_COLD] += count_bits(request->sectors);
     if (instruction->kind == FTH_TRACE_READ)
         return read_l2(memory, request, request->sectors, now, &fetched);
     if (instruction->kind == FTH_TRACE_ATOMIC)

@@ -75,6 +75,7 @@ struct timed_oracle_counts {
     /* [0]: reads, [1]: writes and atomics. Sectors that hit, by reuse distance; those that missed
      * or have no distance are at index `ways`. */
     uint64_t profile[2][ORACLE_PROFILE];
+    uint64_t misses[5]; /* of reads, by enum miss_cause */
 };
 
 struct timed_oracle_result {
