@@ -63,7 +63,7 @@ struct worker {
     uint64_t local_bytes; /* end of the local memory of a thread that is accessed */
     struct fth_pace pace;
     struct fth_shared_table shared_table;
-    struct fth_shared_cache shared_cache;
+    struct fth_shared_cache *shared_cache;
     /* Direct-mapped cache: the index in `pace` of the last step to an instruction. */
     uint32_t step_cache[STEP_CACHE_SLOTS];
 };
@@ -83,6 +83,7 @@ struct fth_trace_recorder {
     struct pending *pending;      /* sorted by index */
     struct pending *last_pending; /* valid if there is one */
     size_t pending_bytes;
+    struct fth_shared_cache *free_caches; /* of the workers of earlier launches */
     struct fth_records spare; /* memory for the records of a block, without any record */
     uint64_t next;            /* index of the next cluster to write */
     const struct fth_log *log;
@@ -118,6 +119,9 @@ static struct worker *current_worker(struct fth_trace_recorder *recorder)
     pthread_mutex_lock(&recorder->lock);
     worker->next = recorder->workers;
     recorder->workers = worker;
+    worker->shared_cache = recorder->free_caches;
+    if (worker->shared_cache)
+        recorder->free_caches = worker->shared_cache->next;
     pthread_mutex_unlock(&recorder->lock);
     return worker;
 }
@@ -370,11 +374,16 @@ static bool add_shared(struct fth_trace_recorder *recorder, struct worker *worke
     }
     const uint32_t hints = fth_ptx_pack_hints(access) | FTH_TRACE_SHARED;
     const size_t instruction = instruction_of(recorder, worker, access, hints);
-    struct fth_trace_shared *row =
-        instruction == SIZE_MAX ? NULL : fth_shared_row(&worker->shared_table, instruction);
-    if (!row)
+    const struct fth_shared_table *table = &worker->shared_table;
+    struct fth_trace_shared *row = instruction < table->count ? &table->rows[instruction]
+                                   : instruction == SIZE_MAX
+                                       ? NULL
+                                       : fth_shared_row(&worker->shared_table, instruction);
+    if (!worker->shared_cache)
+        worker->shared_cache = calloc(1, sizeof *worker->shared_cache);
+    if (!row || !worker->shared_cache)
         return fail_locked(recorder);
-    const struct fth_shared_cost cost = fth_shared_cache_find(&worker->shared_cache, access);
+    const struct fth_shared_cost cost = fth_shared_cache_find(worker->shared_cache, access);
     row->requests++;
     row->threads += (uint32_t)__builtin_popcount(access->mask);
     row->wavefronts += cost.wavefronts;
@@ -601,6 +610,10 @@ static bool free_workers(struct fth_trace_recorder *recorder, struct fth_trace_l
         ok = fth_shared_table_add(shared, &worker->shared_table) && ok;
         fth_pace_fini(&worker->pace);
         fth_shared_table_fini(&worker->shared_table);
+        if (worker->shared_cache) {
+            worker->shared_cache->next = recorder->free_caches;
+            recorder->free_caches = worker->shared_cache;
+        }
         free(worker->blocks);
         free(worker);
     }
@@ -640,6 +653,11 @@ void fth_trace_recorder_destroy(struct fth_trace_recorder *recorder)
 {
     if (!recorder)
         return;
+    while (recorder->free_caches) {
+        struct fth_shared_cache *cache = recorder->free_caches;
+        recorder->free_caches = cache->next;
+        free(cache);
+    }
     pthread_mutex_destroy(&recorder->lock);
     pthread_key_delete(recorder->key);
     free(recorder);

@@ -70,10 +70,10 @@ uint64_t fth_range_sectors(const struct fth_ptx_range *range);
 
 /* ---- wavefronts.c ---- */
 
-/* The wavefronts that an access to shared memory needs, how many of them are due to bank conflicts,
- * and how many it would need without conflicts. */
+/* The wavefronts that an access to shared memory needs, and how many of them are due to bank
+ * conflicts. */
 struct fth_wavefronts {
-    unsigned count, conflicts, ideal;
+    unsigned count, conflicts;
 };
 struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access);
 /* The wavefronts of an access to the shared memory of another block: an atomic counts as one, loads
@@ -92,18 +92,18 @@ struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *acces
 
 /* A cache of these costs. Kernels repeat few patterns of addresses, which differ by multiples of
  * 128 bytes. */
-struct fth_shared_key {
-    uint32_t mask, facts;
-    uint32_t count;       /* of `numbers`, which is the same for the same `facts` */
-    uint32_t numbers[32]; /* which define the addresses */
-};
-enum { FTH_SHARED_CACHE_BITS = 8 };
+enum { FTH_SHARED_LINEAR_BITS = 9, FTH_SHARED_LINEAR_WAYS = 4, FTH_SHARED_LISTED_BITS = 8 };
 struct fth_shared_cache {
-    struct fth_shared_slot {
-        bool known;
-        struct fth_shared_key key;
+    struct fth_shared_cache *next; /* for lists */
+    struct fth_shared_linear_slot {
+        uint32_t key[5]; /* mask, facts, and what defines the addresses */
         struct fth_shared_cost cost;
-    } slots[1 << FTH_SHARED_CACHE_BITS];
+    } linear[FTH_SHARED_LINEAR_WAYS << FTH_SHARED_LINEAR_BITS];
+    struct fth_shared_slot {
+        uint32_t mask, facts;
+        uint32_t numbers[32]; /* the addresses, relative to the line of the first one */
+        struct fth_shared_cost cost;
+    } listed[1 << FTH_SHARED_LISTED_BITS];
 };
 /* The same as fth_access_shared_cost, for an access with `addresses` or `linear`. The cache begins
  * with zeros. Not for several threads. */

@@ -1,8 +1,9 @@
 /* What an access to shared memory costs: its wavefronts as they are, without bank conflicts, and
  * with padding.
  *
- * Ideal wavefronts are those that the access takes if no two lanes of a group need different words
- * of one bank: one for each group of lanes (wavefronts.c) of which at least one takes part.
+ * Ideal wavefronts are those that would move the bytes of all lanes that take part, 128 bytes each,
+ * or those that the access takes, whichever is less: lanes with the same address share a word. A
+ * compare-and-swap moves two operands.
  *
  * Padded wavefronts are those with one word of padding after every 32 words: word w is at word w +
  * w / 32. */
@@ -10,7 +11,7 @@
 
 #include <string.h>
 
-enum { LANES = 32, ROW_BYTES = 128, WORD_BYTES = 4 };
+enum { LANES = 32, ROW_BYTES = 128, WORD_BYTES = 4, WAYS = FTH_SHARED_LINEAR_WAYS };
 
 static void pad(const uint64_t *addresses, uint64_t padded[LANES], uint32_t mask)
 {
@@ -18,6 +19,13 @@ static void pad(const uint64_t *addresses, uint64_t padded[LANES], uint32_t mask
         const unsigned lane = (unsigned)__builtin_ctz(left);
         padded[lane] = addresses[lane] + addresses[lane] / ROW_BYTES * WORD_BYTES;
     }
+}
+
+/* The wavefronts that move the bytes of all lanes. */
+static unsigned count_needed(const struct fth_ptx_access *access)
+{
+    const unsigned bytes = (unsigned)__builtin_popcount(access->mask) * access->bytes;
+    return (bytes + ROW_BYTES - 1) / ROW_BYTES * (access->compares ? 2 : 1);
 }
 
 struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *access)
@@ -30,74 +38,88 @@ struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *acces
     struct fth_ptx_access moved = *access;
     moved.addresses = padded;
     pad(access->addresses, padded, access->mask);
-    const struct fth_wavefronts wavefronts = fth_access_wavefronts(access);
-    return (struct fth_shared_cost){.wavefronts = wavefronts.count,
-                                    .ideal = wavefronts.ideal,
+    const unsigned taken = fth_access_wavefronts(access).count, needed = count_needed(access);
+    return (struct fth_shared_cost){.wavefronts = taken,
+                                    .ideal = taken < needed ? taken : needed,
                                     .padded = fth_access_wavefronts(&moved).count};
 }
 
 /* ---- the cache ---- */
 
-/* Computes the key of an access. Accesses whose addresses differ by a multiple of 128 bytes cost
- * the same, with and without padding. */
-static void find_key(const struct fth_ptx_access *access, struct fth_shared_key *key)
+/* The constants are those of well-known hash functions. */
+static uint32_t mix(uint32_t hash)
 {
-    key->mask = access->mask;
-    key->facts = access->bytes | (uint32_t)access->kind << 8 | (uint32_t)access->unit << 12 |
-                 (uint32_t)access->path << 16 | (uint32_t)access->compares << 20;
-    if (!access->addresses) {
-        const struct fth_ptx_linear *linear = access->linear;
-        const uint64_t numbers[] = {linear->base % ROW_BYTES, linear->step, linear->row_step};
-        key->facts |= UINT32_C(1) << 21 | access->row_lanes << 22;
-        key->count = 2 * 3; /* words of 4 bytes in `numbers` */
-        memcpy(key->numbers, numbers, sizeof numbers);
-        return;
-    }
-    const uint64_t first =
-        access->mask ? access->addresses[__builtin_ctz(access->mask)] / ROW_BYTES * ROW_BYTES : 0;
-    key->count = LANES;
-    for (unsigned lane = 0; lane < LANES; lane++)
-        key->numbers[lane] =
-            access->mask >> lane & 1 ? (uint32_t)(access->addresses[lane] - first) : 0;
+    return (hash ^ hash >> 15) * UINT32_C(0x9e3779b1);
 }
 
-static size_t slot_of(const struct fth_shared_key *key)
+/* What determines the cost besides the addresses and the mask. */
+static uint32_t facts_of(const struct fth_ptx_access *access)
 {
-    uint32_t hash = key->mask * UINT32_C(0x9e3779b1) + key->facts;
-    for (uint32_t i = 0; i < key->count; i++)
-        hash += key->numbers[i] * (UINT32_C(0x85ebca6b) + 2 * i);
-    return (hash ^ hash >> 15) * UINT32_C(0x9e3779b1) >> (32 - FTH_SHARED_CACHE_BITS);
+    return access->bytes | (uint32_t)access->kind << 8 | (uint32_t)access->unit << 12 |
+           (uint32_t)access->path << 16 | (uint32_t)access->compares << 20;
 }
 
-static bool is_same(const struct fth_shared_key *a, const struct fth_shared_key *b)
+/* A slot that is not in use has the mask 0, which no access has. */
+static bool has_key(const struct fth_shared_linear_slot *slot, const uint32_t key[5])
 {
-    return a->mask == b->mask && a->facts == b->facts &&
-           memcmp(a->numbers, b->numbers, a->count * sizeof a->numbers[0]) == 0;
+    return slot->key[0] == key[0] && slot->key[1] == key[1] && slot->key[2] == key[2] &&
+           slot->key[3] == key[3] && slot->key[4] == key[4];
 }
 
-static void expand(const struct fth_ptx_access *access, uint64_t addresses[LANES])
+/* Accesses whose addresses differ by a multiple of 128 bytes cost the same, with and without
+ * padding. Differences of addresses in shared memory need less than 32 bits. */
+static struct fth_shared_cost find_linear(struct fth_shared_cache *cache,
+                                          const struct fth_ptx_access *access)
 {
     const struct fth_ptx_linear *linear = access->linear;
+    const uint32_t key[] = {access->mask, facts_of(access) | access->row_lanes << 21,
+                            (uint32_t)linear->step, (uint32_t)linear->row_step,
+                            (uint32_t)(linear->base % ROW_BYTES)};
+    const uint32_t hash =
+        mix(key[0] + key[1] * UINT32_C(0x85ebca6b) + key[2] * UINT32_C(0xc2b2ae35) +
+            key[3] * UINT32_C(0x27d4eb2f) + key[4] * UINT32_C(0x165667b1));
+    struct fth_shared_linear_slot *ways =
+        &cache->linear[WAYS * (hash >> (32 - FTH_SHARED_LINEAR_BITS))];
+    for (unsigned way = 0; way < WAYS; way++)
+        if (has_key(&ways[way], key))
+            return ways[way].cost;
+    memmove(ways + 1, ways, (WAYS - 1) * sizeof *ways);
+    uint64_t addresses[LANES];
+    struct fth_ptx_access expanded = *access;
     for (uint32_t lane = 0; lane < LANES; lane++)
         addresses[lane] = linear->base + lane % access->row_lanes * linear->step +
                           lane / access->row_lanes * linear->row_step;
+    expanded.addresses = addresses;
+    memcpy(ways->key, key, sizeof key);
+    ways->cost = fth_access_shared_cost(&expanded);
+    return ways->cost;
+}
+
+static struct fth_shared_cost find_listed(struct fth_shared_cache *cache,
+                                          const struct fth_ptx_access *access)
+{
+    const uint64_t first = access->addresses[__builtin_ctz(access->mask)] / ROW_BYTES * ROW_BYTES;
+    const uint32_t facts = facts_of(access);
+    uint32_t numbers[LANES], hash = access->mask + facts * UINT32_C(0x85ebca6b);
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        numbers[lane] = access->mask >> lane & 1 ? (uint32_t)(access->addresses[lane] - first) : 0;
+        hash += numbers[lane] * (UINT32_C(0xc2b2ae35) + 2 * lane);
+    }
+    struct fth_shared_slot *slot = &cache->listed[mix(hash) >> (32 - FTH_SHARED_LISTED_BITS)];
+    if (slot->mask == access->mask && slot->facts == facts &&
+        memcmp(slot->numbers, numbers, sizeof numbers) == 0)
+        return slot->cost;
+    slot->mask = access->mask;
+    slot->facts = facts;
+    memcpy(slot->numbers, numbers, sizeof numbers);
+    slot->cost = fth_access_shared_cost(access);
+    return slot->cost;
 }
 
 struct fth_shared_cost fth_shared_cache_find(struct fth_shared_cache *cache,
                                              const struct fth_ptx_access *access)
 {
-    struct fth_shared_key key;
-    find_key(access, &key);
-    struct fth_shared_slot *slot = &cache->slots[slot_of(&key)];
-    if (slot->known && is_same(&slot->key, &key))
-        return slot->cost;
-    uint64_t addresses[LANES];
-    struct fth_ptx_access expanded = *access;
-    if (!access->addresses) {
-        expand(access, addresses);
-        expanded.addresses = addresses;
-    }
-    *slot = (struct fth_shared_slot){
-        .known = true, .key = key, .cost = fth_access_shared_cost(&expanded)};
-    return slot->cost;
+    if (!access->mask)
+        return (struct fth_shared_cost){0};
+    return access->addresses ? find_listed(cache, access) : find_linear(cache, access);
 }

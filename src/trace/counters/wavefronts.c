@@ -73,9 +73,8 @@ static struct fth_wavefronts atomic_wavefronts(const struct fth_ptx_access *acce
         const unsigned now = ++per_bank[word % BANKS];
         most = now > most ? now : most;
     }
-    const unsigned operands = access->compares ? 2 : 1;
-    return (struct fth_wavefronts){
-        .count = operands * most, .conflicts = most ? most - 1 : 0, .ideal = most ? operands : 0};
+    return (struct fth_wavefronts){.count = access->compares ? 2 * most : most,
+                                   .conflicts = most ? most - 1 : 0};
 }
 
 struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access)
@@ -89,7 +88,6 @@ struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access)
         const unsigned needed = busiest_bank(access, access->mask & group);
         wavefronts.count += needed;
         wavefronts.conflicts += needed ? needed - 1 : 0;
-        wavefronts.ideal += needed ? 1 : 0;
     }
     return wavefronts;
 }
