@@ -1,6 +1,6 @@
 /* Numbers the blocks of a launch in another order. The number of a block decides its SM and when it
  * starts; what the block does stays the same. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 uint64_t fth_blocks_number(const struct fth_edit *edit, const uint32_t grid[3], uint64_t block)
 {

@@ -14,7 +14,7 @@
  * which bytes stay together.
  *
  * The table consists of pages of 64 granules in a hash table with linear probing. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

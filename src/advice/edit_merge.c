@@ -10,7 +10,7 @@
  * added. The removed access remains as an instruction that accesses shared memory instead. What
  * such a kernel needs besides, a barrier and a store to shared memory for what it loads, is left
  * out. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reads edits of traces from text, such as "layout=45,transpose.cu:7", and finds the instructions
  * that they apply to. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * A trace knows how many wavefronts each instruction has with padding, and how many wavefronts all
  * instructions have between two accesses to global memory, but not which instruction has them. So
  * the wavefronts of all steps shrink in the same proportion. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 bool fth_edit_shared(const struct fth_trace *trace, size_t launch, const struct fth_edit *edit,
                      const uint32_t *numbers, struct fth_shared_table *table, struct fth_pace *pace)

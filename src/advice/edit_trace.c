@@ -1,7 +1,7 @@
 /* Makes a new trace from a trace and an edit: reads all accesses, changes them, and writes them to
  * a temporary file. Launches, instructions with their sources, and what warps execute between
  * accesses are kept. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

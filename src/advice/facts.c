@@ -1,6 +1,6 @@
 /* Counts what the rules need to know of the instructions of a kernel: how many sectors its accesses
  * need and how many would do, the distances between lanes, and what the warps of a block share. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Finds hints: lets the rules propose changes of a kernel, runs the model with each of them, and
  * keeps those that save time. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <math.h>
 #include <stdlib.h>

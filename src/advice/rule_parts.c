@@ -1,5 +1,5 @@
 /* What all rules use: texts, the lines of instructions, and lists of candidates. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

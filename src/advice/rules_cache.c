@@ -1,6 +1,6 @@
 /* Rules about the caches: data that the L1 holds too briefly, loads that bypass it, and blocks
  * whose order makes the L2 miss. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

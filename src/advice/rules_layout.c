@@ -1,6 +1,6 @@
 /* Rules about the addresses of the lanes of a warp: accesses that need more sectors than the bytes
  * that they use, because neighbouring lanes access elements that are far apart. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Rules about what the threads of a block repeat: atomics on the same address, and loads of the
  * same sectors by several warps. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 

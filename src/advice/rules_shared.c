@@ -1,5 +1,5 @@
 /* The rule about shared memory: bank conflicts that a word of padding per row removes. */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

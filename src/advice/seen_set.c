@@ -1,6 +1,6 @@
 /* A set of the units that blocks have accessed, such as sectors: a hash table with linear probing.
  */
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef FTH_TEST_MADE_TRACE_H
 #define FTH_TEST_MADE_TRACE_H
 
-#include "advice/advice.h"
+#include "advice/advice_parts.h"
 #include "check.h"
 
 #include <stdlib.h>

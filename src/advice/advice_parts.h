@@ -12,8 +12,8 @@
  *
  * A rule looks for a known fault in the counts of a kernel and proposes an edit or a parameter. The
  * model, not the rule, decides what that is worth. */
-#ifndef FTH_ADVICE_H
-#define FTH_ADVICE_H
+#ifndef FTH_ADVICE_PARTS_H
+#define FTH_ADVICE_PARTS_H
 
 #include "base/base.h"
 #include "model/model.h"
