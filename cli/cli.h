@@ -12,6 +12,7 @@
  *   cli_capsule.c options for capsules, and runs their launches
  *   cli_trace_lines.c    the memory instructions of a trace
  *   cli_hints.c   edits of traces, and hints
+ *   cli_model.c   views of the results of the model
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */

@@ -8,7 +8,8 @@
 const struct cli_option cli_option_what_if = {
     "what-if", 0, "CHANGE", CLI_WORD_NONE,
     "change the accesses before they are modelled: layout=LINES, merge=LINES, "
-    "hint=LINES:OPERATOR, blocks=swap or blocks=tileN (docs/model/hints.md); or set a parameter, "
+    "hint=LINES:OPERATOR, blocks=swap, blocks=tileN or pad=LINES (docs/model/hints.md); or set a "
+    "parameter, "
     "as --set does; can be repeated"};
 const struct cli_option cli_option_hints = {
     "hints", 0, NULL, CLI_WORD_NONE,
@@ -26,7 +27,7 @@ int cli_apply_changes(const struct cli_arguments *arguments, struct fth_model_pa
         char name[64];
         struct fth_error error = FTH_NO_ERROR;
         if (!equals || (size_t)(equals - text) >= sizeof name) {
-            cli_message("--what-if requires layout=, merge=, hint=, blocks= or a parameter "
+            cli_message("--what-if requires layout=, merge=, hint=, blocks=, pad= or a parameter "
                         "NAME=VALUE, not '%s'",
                         text);
             return CLI_USAGE;

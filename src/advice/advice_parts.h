@@ -2,7 +2,8 @@
  *
  *   edit_parse.c     edits from text               edit_trace.c    makes a trace with an edit
  *   edit_layout.c    elements in another order     edit_merge.c    accesses that blocks repeat
- *   edit_blocks.c    blocks in another order       seen_set.c      units that blocks have accessed
+ *   edit_blocks.c    blocks in another order       edit_shared.c   accesses to shared memory
+ *   seen_set.c       units that blocks have accessed
  *
  *   facts.c          counts that the rules need    hints.c         finds, computes and sorts hints
  *   rule_parts.c     what all rules use            rules_layout.c  addresses of the lanes
@@ -22,7 +23,13 @@
 
 /* ---- edit_parse.c ---- */
 
-enum fth_edit_kind { FTH_EDIT_LAYOUT, FTH_EDIT_MERGE, FTH_EDIT_HINT, FTH_EDIT_BLOCKS };
+enum fth_edit_kind {
+    FTH_EDIT_LAYOUT,
+    FTH_EDIT_MERGE,
+    FTH_EDIT_HINT,
+    FTH_EDIT_BLOCKS,
+    FTH_EDIT_PAD
+};
 /* The operators that FTH_EDIT_HINT gives to loads. */
 enum fth_edit_operator {
     FTH_EDIT_NC,
@@ -44,8 +51,8 @@ struct fth_edit {
 FTH_MUST_USE enum fth_status fth_edit_parse(const char *text, const struct fth_trace *trace,
                                             struct fth_edit *edit, struct fth_error *error);
 void fth_edit_fini(struct fth_edit *edit);
-/* Returns whether an instruction accesses global memory by address: neither local memory nor a
- * texture. */
+/* Returns whether an instruction accesses global memory by address: neither local nor shared memory
+ * nor a texture. */
 bool fth_edit_global(const struct fth_trace_instruction *instruction);
 
 /* ---- edit_trace.c ---- */
@@ -110,6 +117,16 @@ void fth_merging_destroy(struct fth_merging *merge);
 uint64_t fth_blocks_number(const struct fth_edit *edit, const uint32_t grid[3], uint64_t block);
 /* Computes the grid after the edit. */
 void fth_blocks_grid(const struct fth_edit *edit, const uint32_t grid[3], uint32_t result[3]);
+
+/* ---- edit_shared.c ---- */
+
+/* Copies the counts of accesses to shared memory of a launch, with the numbers of the writer. With
+ * FTH_EDIT_PAD, the chosen instructions get the wavefronts that padding leaves, and the steps of
+ * `pace`, which has the numbers of the writer, fewer wavefronts. Returns false if memory is
+ * exhausted. */
+bool fth_edit_shared(const struct fth_trace *trace, size_t launch, const struct fth_edit *edit,
+                     const uint32_t *numbers, struct fth_shared_table *table,
+                     struct fth_pace *pace);
 
 /* ---- seen_set.c ---- */
 
@@ -188,7 +205,7 @@ struct fth_candidate_hint {
     size_t trial_count;
     /* Sectors that the change may save at most; candidates with a larger number are tried first. */
     double excess_sectors;
-    double saved_wavefronts; /* of shared memory, if the hint is about them; otherwise 0 */
+    bool is_shared; /* the change saves wavefronts of shared memory, not bytes */
     /* Completes the text when the gain of trials[trial] is known; NULL: the text is complete. */
     bool (*complete)(struct fth_arena *arena, const struct fth_facts *facts,
                      const struct fth_candidate_hint *candidate, size_t trial, const char **text);

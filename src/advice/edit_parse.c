@@ -13,7 +13,8 @@ static const struct {
 } kinds[] = {{"layout=", FTH_EDIT_LAYOUT},
              {"merge=", FTH_EDIT_MERGE},
              {"hint=", FTH_EDIT_HINT},
-             {"blocks=", FTH_EDIT_BLOCKS}};
+             {"blocks=", FTH_EDIT_BLOCKS},
+             {"pad=", FTH_EDIT_PAD}};
 
 static const char *const operators[FTH_EDIT_OPERATORS] = {
     [FTH_EDIT_NC] = "nc",
@@ -39,12 +40,14 @@ bool fth_trace_edit_known(const char *text)
 
 bool fth_edit_global(const struct fth_trace_instruction *instruction)
 {
-    return !(instruction->hints & (FTH_TRACE_LOCAL | FTH_TRACE_TEXTURE));
+    return !(instruction->hints & (FTH_TRACE_LOCAL | FTH_TRACE_TEXTURE | FTH_TRACE_SHARED));
 }
 
 /* Returns whether an edit of this kind can change the accesses of the instruction. */
 static bool applies(enum fth_edit_kind kind, const struct fth_trace_instruction *instruction)
 {
+    if (kind == FTH_EDIT_PAD)
+        return instruction->hints & FTH_TRACE_SHARED;
     if (!fth_edit_global(instruction))
         return false;
     return kind == FTH_EDIT_HINT    ? instruction->kind == FTH_TRACE_READ
@@ -116,7 +119,8 @@ static enum fth_status choose(char *text, const struct fth_trace *trace, struct 
         if (edit->chosen[i])
             return FTH_OK;
     return fth_fail(error, FTH_INVALID, operation, text,
-                    edit->kind == FTH_EDIT_HINT ? "there is no load from global memory"
+                    edit->kind == FTH_EDIT_PAD    ? "there is no access to shared memory"
+                    : edit->kind == FTH_EDIT_HINT ? "there is no load from global memory"
                     : edit->kind == FTH_EDIT_MERGE
                         ? "there is no load from global memory and no atomic"
                         : "there is no access to global memory");
@@ -164,8 +168,8 @@ enum fth_status fth_edit_parse(const char *text, const struct fth_trace *trace,
     const size_t kind = find_kind(text);
     if (kind == FTH_COUNT(kinds))
         return fth_fail(error, FTH_INVALID, operation, text,
-                        "this is not an edit of a trace; expected layout=, merge=, hint= or "
-                        "blocks=");
+                        "this is not an edit of a trace; expected layout=, merge=, hint=, "
+                        "blocks= or pad=");
     const char *value = text + strlen(kinds[kind].name);
     *edit = (struct fth_edit){.kind = kinds[kind].kind};
     if (edit->kind == FTH_EDIT_BLOCKS)

@@ -198,6 +198,7 @@ static enum fth_status copy_launch(struct edit_pass *pass, size_t index, struct 
     const struct fth_trace_launch *launch = fth_trace_launch_at(pass->trace, index);
     struct fth_trace_launch totals = *launch;
     struct fth_pace copy = {0};
+    struct fth_shared_table shared = {0};
     uint32_t grid[3];
     uint64_t dropped = 0;
     fth_blocks_grid(pass->edit, launch->grid, grid);
@@ -212,13 +213,18 @@ static enum fth_status copy_launch(struct edit_pass *pass, size_t index, struct 
     else if (status == FTH_OK)
         status = copy_pace(pass, fth_trace_pace(pass->trace, index), &copy, error);
     totals.shared += dropped;
+    if (status == FTH_OK &&
+        !fth_edit_shared(pass->trace, index, pass->edit, pass->numbers, &shared, &copy))
+        status = fth_no_memory(error, operation, NULL);
     if (status == FTH_OK) {
         fth_trace_writer_set_pace(pass->writer, pace);
+        fth_trace_writer_set_shared(pass->writer, &shared);
         status = fth_trace_writer_end(pass->writer, &totals, error);
     }
     fth_merging_destroy(pass->merge);
     pass->merge = NULL;
     fth_pace_fini(&copy);
+    fth_shared_table_fini(&shared);
     return status;
 }
 

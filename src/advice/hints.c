@@ -67,19 +67,23 @@ static struct fth_hint_figures figures_of(const struct fth_model_row *row,
 }
 
 /* Returns the part that a change saves: of the time or, if it is unknown, of the bytes of the level
- * that limits the kernel; of the bytes of all levels, if this is unknown, too. */
+ * that limits the kernel; of the bytes of all levels, if this is unknown, too. `is_shared`: of the
+ * wavefronts of shared memory instead of bytes. */
 static double gain_of(const struct fth_hint_figures *before, const struct fth_hint_figures *after,
-                      enum fth_model_limit limit)
+                      enum fth_model_limit limit, bool is_shared)
 {
     const double all[2] = {before->l1_bytes + before->l2_bytes + before->memory_bytes,
                            after->l1_bytes + after->l2_bytes + after->memory_bytes};
     if (isfinite(before->seconds) && isfinite(after->seconds))
         return 1 - after->seconds / before->seconds;
+    if (is_shared)
+        return 1 - after->shared_wavefronts / before->shared_wavefronts;
     switch (limit) {
     case FTH_LIMIT_L1: return 1 - after->l1_bytes / before->l1_bytes;
     case FTH_LIMIT_L2: return 1 - after->l2_bytes / before->l2_bytes;
     case FTH_LIMIT_MEMORY: return 1 - after->memory_bytes / before->memory_bytes;
-    case FTH_LIMIT_NONE: break;
+    case FTH_LIMIT_SHARED: return 1 - after->shared_wavefronts / before->shared_wavefronts;
+    default: break;
     }
     return 1 - all[1] / all[0];
 }
@@ -143,23 +147,6 @@ static enum fth_status try_change(const struct advisor *advisor, const char *tex
 
 /* ---- gains ---- */
 
-/* Computes the gain of a hint about shared memory from its wavefronts. The model does not compute
- * the time of a trace with fewer wavefronts; the gain is the part of the time that the saved
- * wavefronts take, one per cycle and SM, or of the wavefronts if the time is unknown. */
-static void save_wavefronts(const struct advisor *advisor,
-                            const struct fth_candidate_hint *candidate, struct fth_hint *hint)
-{
-    const double clock = advisor->params->values[FTH_KEY_CLOCK_HZ].number;
-    const double sms = advisor->params->values[FTH_KEY_SMS].number;
-    const double saved = candidate->saved_wavefronts;
-    hint->after = hint->before;
-    hint->after.seconds = (double)NAN;
-    hint->after.shared_wavefronts -= saved;
-    hint->gain = saved / hint->before.shared_wavefronts;
-    if (isfinite(hint->before.seconds) && clock > 0 && sms > 0)
-        hint->gain = fmin(hint->gain, saved / (clock * sms) / hint->before.seconds);
-}
-
 static const struct fth_hint_figures unknown_figures = {(double)NAN, (double)NAN, (double)NAN,
                                                         (double)NAN, (double)NAN};
 
@@ -171,14 +158,13 @@ static enum fth_status compute(const struct advisor *advisor, const struct fth_f
 {
     struct fth_hint_figures figures[FTH_MAX_TRIALS];
     double gains[FTH_MAX_TRIALS], best = (double)-INFINITY;
-    if (candidate->saved_wavefronts > 0)
-        save_wavefronts(advisor, candidate, hint);
     for (size_t i = 0; i < candidate->trial_count; i++) {
         bool known = false;
         figures[i] = unknown_figures;
         FTH_TRY(
             try_change(advisor, candidate->trials[i], facts->kernel, &figures[i], &known, error));
-        gains[i] = known ? gain_of(&hint->before, &figures[i], limit) : (double)-INFINITY;
+        gains[i] = known ? gain_of(&hint->before, &figures[i], limit, candidate->is_shared)
+                         : (double)-INFINITY;
         best = fmax(best, gains[i]);
     }
     size_t chosen = 0;

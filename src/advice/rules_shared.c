@@ -52,23 +52,26 @@ static bool add_line(struct fth_candidates *candidates,
            fth_candidate_add(
                candidates,
                &(struct fth_candidate_hint){
-                   .hint = {.rule = "bank_conflicts",
-                            .instruction = instruction,
-                            .text = fth_rule_text(
-                                candidates->arena,
-                                "Lanes of a warp access different words of the same bank of "
-                                "shared memory at %s. Make the rows of the array one word "
-                                "longer, such as [32][33] instead of [32][32].",
-                                fth_rule_place(instruction, place, sizeof place)),
-                            .evidence = fth_rule_text(
-                                candidates->arena,
-                                "%.1f wavefronts per request; %.1f would do, and %.1f remain with "
-                                "a word of padding per 32 words",
-                                line->wavefronts / line->requests, line->ideal / line->requests,
-                                line->padded / line->requests),
-                            .what_if =
-                                known ? fth_arena_text(candidates->arena, line->edit.data) : ""},
-                   .saved_wavefronts = line->wavefronts - line->padded,
+                   .hint =
+                       {
+                           .rule = "bank_conflicts",
+                           .instruction = instruction,
+                           .text = fth_rule_text(
+                               candidates->arena,
+                               "Lanes of a warp access different words of the same bank of "
+                               "shared memory at %s. Make the rows of the array one word "
+                               "longer, such as [32][33] instead of [32][32].",
+                               fth_rule_place(instruction, place, sizeof place)),
+                           .evidence = fth_rule_text(
+                               candidates->arena,
+                               "%.1f wavefronts per request; %.1f would do, and %.1f remain with "
+                               "a word of padding per 32 words",
+                               line->wavefronts / line->requests, line->ideal / line->requests,
+                               line->padded / line->requests),
+                       },
+                   .trials = {known ? fth_arena_text(candidates->arena, line->edit.data) : ""},
+                   .trial_count = known,
+                   .is_shared = true,
                    /* A wavefront takes as long as the four sectors of a line. */
                    .excess_sectors = 4 * (line->wavefronts - line->padded)});
 }

@@ -259,7 +259,8 @@ static void write_list(struct fth_json_writer *json, const char *key, enum fth_m
     fth_json_key(json, key);
     fth_json_begin(json, '[', false);
     for (size_t i = 0; (row = fth_model_row(result, i)); i++)
-        if (fth_model_view_shows(view, row))
+        if (view == FTH_MODEL_VIEW_LINES ? row->instruction != NULL
+                                         : fth_model_view_shows(view, row))
             write_row(json, view, row, fth_model_intervals(result, i), result, params);
     fth_json_end(json, ']');
 }

@@ -18,6 +18,7 @@ struct made {
     uint64_t warps_per_block;
     uint64_t *numbers; /* of the next access of each warp */
     struct fth_pace pace;
+    struct fth_shared_table shared;
     struct fth_trace_launch totals;
 };
 
@@ -83,17 +84,35 @@ static inline void made_access(struct made *made, uint64_t block, uint32_t warp,
     made_lanes(made, block, warp, instruction, UINT32_MAX, address, stride);
 }
 
+/* Adds ten accesses to shared memory. */
+static inline void made_shared(struct made *made, uint32_t line, uint64_t wavefronts,
+                               uint64_t padded_wavefronts)
+{
+    const struct fth_trace_instruction instruction = {
+        .line = line, .bytes = 4, .hints = FTH_TRACE_SHARED, .wait = UINT32_MAX};
+    const size_t number = fth_trace_writer_instruction(made->writer, &instruction);
+    struct fth_trace_shared *row = fth_shared_row(&made->shared, number);
+    assert_non_null(row);
+    *row = (struct fth_trace_shared){.requests = 10,
+                                     .threads = 320,
+                                     .wavefronts = wavefronts,
+                                     .ideal_wavefronts = 10,
+                                     .padded_wavefronts = padded_wavefronts};
+}
+
 static inline struct fth_trace *made_open(struct made *made)
 {
     struct fth_trace *trace = NULL;
     assert_int_equal(fth_trace_writer_add(made->writer, &made->records, NULL), FTH_OK);
     fth_trace_writer_set_pace(made->writer, &made->pace);
+    fth_trace_writer_set_shared(made->writer, &made->shared);
     assert_int_equal(fth_trace_writer_end(made->writer, &made->totals, NULL), FTH_OK);
     assert_int_equal(fth_trace_writer_commit(made->writer, NULL), FTH_OK);
     assert_int_equal(fth_trace_attach(made->fd, "made", &trace, NULL), FTH_OK);
     close(made->fd);
     fth_records_fini(&made->records);
     fth_pace_fini(&made->pace);
+    fth_shared_table_fini(&made->shared);
     free(made->numbers);
     return trace;
 }

@@ -423,28 +423,52 @@ static void orders_of_blocks_are_tried(void **state)
 
 /* ---- shared memory ---- */
 
+/* One block whose accesses to shared memory have bank conflicts. */
+static struct fth_trace *make_conflicts(uint64_t padded_wavefronts)
+{
+    struct made made = make((uint32_t[]){1, 1, 1}, 32);
+    const uint32_t load = made_instruction(&made, 10, FTH_TRACE_READ, 4);
+    made_access(&made, 0, 0, load, 0x100000, 4);
+    made_access(&made, 0, 0, load, 0x200000, 4);
+    made_shared(&made, 20, 16000, padded_wavefronts);
+    made_shared(&made, 21, 16000, padded_wavefronts);
+    made_shared(&made, 22, 10, 10);
+    struct fth_pace_step *step = fth_pace_step(&made.pace, load, load);
+    assert_non_null(step);
+    *step = (struct fth_pace_step){load, load, 1, 100, 100, 0, 32010};
+    return made_open(&made);
+}
+
 static void bank_conflicts_are_found(void **state)
 {
     (void)state;
-    struct advice advice = start(make_strided(4, 128), true);
-    const struct fth_shared_counts counts = {.requests = {1000, 0, 0},
-                                             .wavefronts = 32000,
-                                             .ideal_wavefronts = 1000,
-                                             .padded_wavefronts = 1000};
-    row_of(&advice, 0)->shared = row_of(&advice, 10)->shared = counts;
-    row_of(&advice, 0)->seconds = 2e-5;
-    find(&advice, NULL);
-    const struct fth_hint *hint =
-        check_first(&advice, "bank_conflicts", 10,
-                    "32.0 wavefronts per request; 1.0 would do, and 1.0 remain", "pad=10");
-    assert_true(hint->before.shared_wavefronts == 32000);
-    assert_true(hint->after.shared_wavefronts == 1000);
-    assert_true(isnan(hint->after.seconds));
-    /* 31,000 wavefronts of 2 SMs at 1.5 GHz take 10.3 us of 20. */
-    assert_true(fabs(hint->gain - 31000 / 3e9 / 2e-5) < 1e-9);
-    fth_hints_destroy(advice.hints);
-    /* Padding does not remove these. */
-    row_of(&advice, 10)->shared.padded_wavefronts = 16000;
+    for (int timed = 0; timed < 2; timed++) {
+        struct advice advice = start(make_conflicts(10), timed);
+        find(&advice, NULL);
+        const struct fth_hint *hint = fth_hints_at(advice.hints, 0);
+        assert_non_null(hint);
+        assert_string_equal(hint->rule, "bank_conflicts");
+        assert_int_equal(hint->instruction->line, 20);
+        assert_contains(hint->text, "PTX line 20");
+        assert_contains(hint->evidence,
+                        "1600.0 wavefronts per request; 1.0 would do, and 1.0 remain");
+        assert_string_equal(hint->what_if, "pad=20");
+        assert_true(hint->before.shared_wavefronts == 32010);
+        assert_true(hint->after.shared_wavefronts == 16020);
+        assert_true(timed ? hint->gain == 1 - hint->after.seconds / hint->before.seconds
+                          : hint->gain == 1 - 16020.0 / 32010);
+        assert_true(hint->gain > 0.1);
+        /* Instructions without a source line are hints of their own. */
+        assert_int_equal(fth_hints_at(advice.hints, 1)->instruction->line, 21);
+        assert_null(fth_hints_at(advice.hints, 2));
+        finish(&advice);
+    }
+}
+
+static void conflicts_that_padding_does_not_remove_are_no_hint(void **state)
+{
+    (void)state;
+    struct advice advice = start(make_conflicts(8000), true);
     find(&advice, NULL);
     assert_null(hint_of(&advice, "bank_conflicts"));
     finish(&advice);
@@ -515,6 +539,7 @@ int main(void)
         cmocka_unit_test(streams_that_evict_are_found),
         cmocka_unit_test(orders_of_blocks_are_tried),
         cmocka_unit_test(bank_conflicts_are_found),
+        cmocka_unit_test(conflicts_that_padding_does_not_remove_are_no_hint),
         cmocka_unit_test(large_traces_have_hints_without_gains),
         cmocka_unit_test(the_best_hint_comes_first),
     };

@@ -346,6 +346,53 @@ static void blocks_are_numbered_in_another_order(void **state)
     }
 }
 
+/* ---- shared memory ---- */
+
+/* Two instructions of which one has bank conflicts; a step has all their wavefronts. */
+static struct fth_trace *make_conflicts(void)
+{
+    struct made made = make(one_block, 32);
+    const uint32_t load = made_instruction(&made, 5, FTH_TRACE_READ, 4);
+    made_access(&made, 0, 0, load, 0x10000, 4);
+    made_shared(&made, 20, 320, 10);
+    made_shared(&made, 21, 20, 10);
+    struct fth_pace_step *step = fth_pace_step(&made.pace, load, FTH_PACE_END);
+    assert_non_null(step);
+    *step = (struct fth_pace_step){load, FTH_PACE_END, 1, 100, 100, 0, 340};
+    return made_open(&made);
+}
+
+static void pad_removes_bank_conflicts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *edit;
+        uint64_t wavefronts[2], step;
+    } rows[] = {
+        {"pad=20", {10, 20}, 30},
+        {"pad=all", {10, 10}, 20},
+        {"hint=5:nc", {320, 20}, 340},
+        {"merge=5", {320, 20}, 340},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_trace *trace = edit(make_conflicts(), rows[i].edit);
+        for (size_t k = 0; k < 2; k++) {
+            const struct fth_trace_shared *shared = fth_trace_shared_at(trace, 0, k);
+            assert_non_null(shared);
+            assert_int_equal(fth_trace_instruction_at(trace, shared->instruction)->line, 20 + k);
+            assert_int_equal(shared->requests, 10);
+            assert_int_equal(shared->threads, 320);
+            assert_int_equal(shared->ideal_wavefronts, 10);
+            assert_int_equal(shared->wavefronts, rows[i].wavefronts[k]);
+        }
+        assert_null(fth_trace_shared_at(trace, 0, 2));
+        const struct fth_pace *pace = fth_trace_pace(trace, 0);
+        const uint32_t load = access_at(trace, 0).instruction;
+        assert_int_equal(fth_pace_find(pace, load, FTH_PACE_END)->shared, rows[i].step);
+        fth_trace_close(trace);
+    }
+}
+
 /* ---- several edits, errors ---- */
 
 static void edits_are_applied_one_after_the_other(void **state)
@@ -379,6 +426,7 @@ static void malformed_edits_are_refused(void **state)
         {"hint=12:nc", FTH_INVALID, "no load from global memory"},
         {"hint=10", FTH_INVALID, "expected LINES:OPERATOR"},
         {"hint=10:xx", FTH_INVALID, "expected LINES:OPERATOR"},
+        {"pad=10", FTH_INVALID, "no access to shared memory"},
         {"blocks=swap", FTH_INVALID, "no launch has a grid"},
         {"blocks=tile1", FTH_INVALID, "not an order of blocks"},
         {"blocks=spiral", FTH_INVALID, "not an order of blocks"},
@@ -428,6 +476,7 @@ int main(void)
         cmocka_unit_test(other_edits_keep_the_pace),
         cmocka_unit_test(hint_changes_the_operator_of_loads),
         cmocka_unit_test(blocks_are_numbered_in_another_order),
+        cmocka_unit_test(pad_removes_bank_conflicts),
         cmocka_unit_test(edits_are_applied_one_after_the_other),
         cmocka_unit_test(malformed_edits_are_refused),
         cmocka_unit_test(layouts_that_are_too_large_are_refused),
