@@ -96,7 +96,7 @@ _fathom()
         esac ;;
     exec)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --kernel --launch --trace --save --launches --lines --no-model --check --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --kernel --launch --trace --save --source --lines --launches --rdgc --hints --no-model --check --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     capture)
@@ -106,27 +106,27 @@ _fathom()
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --check-races --copy-order --on --max-seconds --show --verify --kernel --launch --max-memory --parameters --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --set -s --allow-files --max-instructions --check-async --check-races --copy-order --on --max-seconds --show --verify --kernel --launch --max-memory --parameters --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --orders --sample --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --source --lines --launches --rdgc --profile --curve --l1-off --orders --sample --what-if --hints --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --allow-files --max-instructions --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --allow-files --max-instructions --objective --pareto --rdgc --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     merge)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--partial --max-bytes --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--partial --objective --pareto --rdgc --max-bytes --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     completion)

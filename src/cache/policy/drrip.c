@@ -21,7 +21,7 @@ enum {
     SETS_PER_REGION = 4, /* in small caches */
     COUNTER_MAX = 1023,  /* 10 bits */
     COUNTER_START = 511, /* the followers begin with SRRIP */
-    BRRIP_PERIOD = 32    /* BRRIP: one of so many new lines gets FTH_RRPV_LONG */
+    BRRIP_PERIOD = 32    /* BRRIP: every 32nd new line gets FTH_RRPV_LONG */
 };
 
 struct drrip {

@@ -11,8 +11,8 @@
  *
  * Writes and atomics go to the home side. A write also leaves its complete sectors in the side that
  * is near its SM. Both invalidate what they write in other sides. The L2 keeps sectors that are
- * written in part; when it writes them back, it reads the rest of them from memory. Atomics on the
- * same sector follow each other at a distance. */
+ * written in part; when it writes them back, it reads the rest of them from memory. Atomics in the
+ * same 512 bytes follow each other at a distance. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -23,8 +23,8 @@
  * any more. */
 enum { JOIN_SLOTS = 1 << 13 };
 
-/* Size of the table of units that execute atomics: a power of two. Chosen: more units
- * than kernels have that limit their duration; two that share an entry are not delayed. */
+/* Size of the table of units that execute atomics: a power of two. Chosen: more units than limit the
+ * duration of kernels; two that share an entry are not delayed. */
 enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
 
 /* A unit that executes the atomics of some contiguous bytes, and when it can take the next one. */
@@ -167,10 +167,10 @@ enum fth_status fth_timed_l2_diagnose(struct fth_timed_l2 *l2, struct fth_error 
 
 bool fth_timed_l2_failed(const struct fth_timed_l2 *l2)
 {
-    bool failed = false;
     for (uint64_t i = 0; i < l2->side_count; i++)
-        failed |= l2->sides[i].shadow && fth_shadow_failed(l2->sides[i].shadow);
-    return failed;
+        if (l2->sides[i].shadow && fth_shadow_failed(l2->sides[i].shadow))
+            return true;
+    return false;
 }
 
 /* Empties a side. */
@@ -640,9 +640,8 @@ static void run_write(struct fth_timed_l2 *l2, const struct fth_timed_request *r
     }
 }
 
-/* Returns when an atomic that arrives at `now` begins. It occupies the unit of its line for a while
- * with each sector. A unit has 512 contiguous bytes, as on an H200
- * (docs/results/diagnosis-h200.md). */
+/* Returns when an atomic that arrives at `now` begins. It occupies the unit of its line with each
+ * sector. A unit has 512 contiguous bytes, as on an H200 (docs/results/diagnosis-h200.md). */
 static uint64_t begin_atomic(struct fth_timed_l2 *l2, const struct fth_timed_line *line,
                              uint64_t now)
 {

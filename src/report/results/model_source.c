@@ -426,7 +426,7 @@ static void write_code(uint32_t number, const char *code, const char *callee, si
     fth_make_printable(text);
     if (callee)
         snprintf(text + length, sizeof text - length, "  [%s]", callee);
-    fth_buffer_format(out, " |%5u ", number);
+    fth_buffer_format(out, *text ? " |%5u " : " |%5u", number);
     fth_text_append(out, text, columns, utf8 ? "…" : "~");
     fth_buffer_text(out, "\n");
 }

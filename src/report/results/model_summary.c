@@ -162,9 +162,10 @@ static void write_levels(const struct fth_model_row *row, const struct fth_model
 }
 
 /* Writes why the reads of a level miss, with the parts of the causes, the largest first. */
-static void write_misses(const char *level, const struct fth_model_misses *misses,
+static void write_misses(const char *level, const struct fth_model_misses *misses, size_t width,
                          struct fth_buffer *out)
 {
+    char lead[80], text[200] = "";
     struct {
         const char *name;
         uint64_t sectors;
@@ -178,18 +179,19 @@ static void write_misses(const char *level, const struct fth_model_misses *misse
         all += causes[i].sectors;
     if (!all)
         return;
-    fth_buffer_format(out, "%s read misses (%" PRIu64 " sectors): ", level, all);
+    snprintf(lead, sizeof lead, "%s read misses (%" PRIu64 " sectors): ", level, all);
     for (size_t shown = 0; shown < FTH_COUNT(causes); shown++) {
         size_t most = 0;
         for (size_t i = 1; i < FTH_COUNT(causes); i++)
             most = causes[i].sectors > causes[most].sectors ? i : most;
         if (!causes[most].sectors)
             break;
-        fth_buffer_format(out, "%s%s %.1f %%", shown ? ", " : "", causes[most].name,
-                          100 * (double)causes[most].sectors / (double)all);
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s %.1f %%", shown ? ", " : "",
+                 causes[most].name, 100 * (double)causes[most].sectors / (double)all);
         causes[most].sectors = 0;
     }
-    fth_buffer_text(out, "\n");
+    fth_write_wrapped(out, lead, text, width);
 }
 
 static void write_kernel(const struct fth_model_row *row, const struct fth_model_params *params,
@@ -226,8 +228,8 @@ static void write_kernel(const struct fth_model_row *row, const struct fth_model
         fth_buffer_format(
             out, "Shared memory: %" PRIu64 " wavefronts, %" PRIu64 " without bank conflicts\n",
             row->shared.wavefronts, row->shared.ideal_wavefronts);
-    write_misses("L1", &row->l1_misses, out);
-    write_misses("L2", &row->l2_misses, out);
+    write_misses("L1", &row->l1_misses, fth_report_columns(options), out);
+    write_misses("L2", &row->l2_misses, fth_report_columns(options), out);
 }
 
 /* ---- the summary ---- */
