@@ -23,8 +23,8 @@
  * any more. */
 enum { JOIN_SLOTS = 1 << 13 };
 
-/* Size of the table of units that execute atomics: a power of two. Chosen: more units than limit the
- * duration of kernels; two that share an entry are not delayed. */
+/* Size of the table of units that execute atomics: a power of two. Chosen: more units than limit
+ * the duration of kernels; two that share an entry are not delayed. */
 enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
 
 /* A unit that executes the atomics of some contiguous bytes, and when it can take the next one. */

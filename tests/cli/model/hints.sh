@@ -85,4 +85,5 @@ echo "errors"
 fathom model k.trace --gpu h200 --what-if layout=1; echo $?
 fathom model k.trace --gpu h200 --what-if layout; echo $?
 fathom model k.trace --gpu h200 --what-if l1.wais=4; echo $?
-fathom model k.trace --gpu h200 -q --hints --json; echo $?
+echo "JSON"
+fathom model k.trace --gpu h200 --set gpu.timing=off -q --hints --json | grep -E '"(rule|source_line|what_if)"'

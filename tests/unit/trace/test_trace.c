@@ -225,6 +225,13 @@ static void counts_of_a_matrix_product_match_the_formulas(void **state)
     assert_int_equal(row->footprint_bytes[FTH_TRACE_READ], 12 * N * N);
     assert_int_equal(row->footprint_bytes[FTH_TRACE_WRITE], 4 * N * N);
     assert_int_equal(row->footprint_all_bytes, 12 * N * N);
+    /* In each round of the loop, a warp reads one word with all lanes, and 32 words. */
+    assert_int_equal(row->requested_bytes[FTH_TRACE_READ], 4 * row->accesses[FTH_TRACE_READ]);
+    assert_int_equal(row->used_bytes[FTH_TRACE_READ], warps * ((4 + 128) * N + 128));
+    assert_int_equal(row->ideal_sectors[FTH_TRACE_READ], warps * (5 * N + 4));
+    assert_int_equal(row->touched_bytes[FTH_TRACE_READ], 12 * N * N);
+    assert_int_equal(row->touched_bytes[FTH_TRACE_WRITE], 4 * N * N);
+    assert_int_equal(row->touched_all_bytes, 12 * N * N);
     /* Line 28 of the source is in the loop of the kernel. */
     bool found = false;
     for (size_t i = 1; (row = fth_trace_stats_row(stats, i)); i++)
