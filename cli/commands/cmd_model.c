@@ -45,11 +45,18 @@ static enum fth_model_view view_of(const struct cli_arguments *arguments)
                : cli_model_view(arguments);
 }
 
-/* Returns whether a view, or JSON, shows what only a diagnosis computes. */
+/* Returns whether the output shows what only a diagnosis computes. JSON does without --rdgc; CSV
+ * only does of source lines. */
 static bool is_diagnosis(const struct cli_arguments *arguments)
 {
-    return view_of(arguments) >= FTH_MODEL_VIEW_SUMMARY ||
-           strcmp(cli_format(arguments), "json") == 0 || cli_value(arguments, &cli_option_hints);
+    const char *format = cli_format(arguments);
+    const enum fth_model_view view = view_of(arguments);
+    if (cli_value(arguments, &cli_option_hints))
+        return true;
+    if (strcmp(format, "json") == 0)
+        return !cli_value(arguments, &cli_option_wide);
+    return view >= FTH_MODEL_VIEW_SOURCE_LINES ||
+           (view >= FTH_MODEL_VIEW_SUMMARY && strcmp(format, "text") == 0);
 }
 
 static int put(const struct cli_arguments *arguments, enum fth_model_view view,

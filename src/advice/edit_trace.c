@@ -203,10 +203,13 @@ static enum fth_status copy_launch(struct edit_pass *pass, size_t index, struct 
     uint64_t dropped = 0;
     fth_blocks_grid(pass->edit, launch->grid, grid);
     FTH_TRY(fth_trace_writer_begin(pass->writer, launch->kernel, grid, launch->block, error));
+    enum fth_status status = FTH_OK;
+    struct fth_merging *merge = NULL;
     if (pass->edit->kind == FTH_EDIT_MERGE)
-        FTH_TRY(
-            fth_merging_create(pass->trace, index, pass->edit, pass->numbers, &pass->merge, error));
-    enum fth_status status = copy_accesses(pass, index, error);
+        status = fth_merging_create(pass->trace, index, pass->edit, pass->numbers, &merge, error);
+    pass->merge = merge;
+    if (status == FTH_OK)
+        status = copy_accesses(pass, index, error);
     const struct fth_pace *pace = &copy;
     if (status == FTH_OK && pass->merge)
         pace = fth_merging_pace(pass->merge, &dropped);

@@ -157,7 +157,7 @@ static enum fth_status compute(const struct advisor *advisor, const struct fth_f
                                struct fth_error *error)
 {
     struct fth_hint_figures figures[FTH_MAX_TRIALS];
-    double gains[FTH_MAX_TRIALS], best = (double)-INFINITY;
+    double gains[FTH_MAX_TRIALS] = {0}, best = (double)-INFINITY;
     for (size_t i = 0; i < candidate->trial_count; i++) {
         bool known = false;
         figures[i] = unknown_figures;
@@ -170,7 +170,7 @@ static enum fth_status compute(const struct advisor *advisor, const struct fth_f
     size_t chosen = 0;
     if (!isfinite(best))
         return FTH_OK; /* nothing could be computed */
-    while (gains[chosen] < fmin(best, best * ALMOST_BEST))
+    while (chosen + 1 < candidate->trial_count && gains[chosen] < fmin(best, best * ALMOST_BEST))
         chosen++;
     hint->what_if = candidate->trials[chosen];
     hint->after = figures[chosen];

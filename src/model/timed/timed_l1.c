@@ -128,13 +128,14 @@ static void place_l1s(struct fth_timed_l1s *l1s)
     }
 }
 
-/* Creates the fth_cache that all L1s share. */
-static enum fth_status create_shared(struct fth_timed_l1s *l1s, struct fth_error *error)
+/* Creates the first fth_cache, which all L1s may share. The others are created at their first use;
+ * if their shape is not possible, this one fails with the reason. */
+static enum fth_status create_first(struct fth_timed_l1s *l1s, struct fth_error *error)
 {
-    struct fth_timed_cache *shared = &l1s->caches[0];
-    if (l1s->copies > 1 && !shared->cache)
-        FTH_TRY(fth_timed_cache_init(shared, &l1s->shape, l1s->shape.seed, l1s->copies, error));
-    const struct fth_clock *clock = l1s->copies > 1 ? shared->cache->clock : NULL;
+    struct fth_timed_cache *first = &l1s->caches[0];
+    if (!first->cache)
+        FTH_TRY(fth_timed_cache_init(first, &l1s->shape, l1s->shape.seed, l1s->copies, error));
+    const struct fth_clock *clock = l1s->copies > 1 ? first->cache->clock : NULL;
     l1s->rows = clock ? l1s->shape.sets * clock->rows : 0;
     for (uint64_t sm = 0; sm < l1s->sms; sm++)
         l1s->l1s[sm].first_row = clock ? l1s->l1s[sm].first_set * clock->rows : 0;
@@ -151,7 +152,7 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
     l1s->l2 = l2;
     if (changed)
         place_l1s(l1s);
-    FTH_TRY(create_shared(l1s, error));
+    FTH_TRY(create_first(l1s, error));
     for (uint64_t sm = 0; sm < l1s->sms; sm++) {
         l1s->l1s[sm].used = false;
         l1s->l1s[sm].free_at = 0;

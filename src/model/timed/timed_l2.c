@@ -19,12 +19,11 @@
 #include <string.h>
 
 /* Size of the table of reads under way, per group of SMs: a power of two. Chosen: about as many as
- * the SMs of a group have under way at full load; a read that another one replaces is not joined
- * any more. */
+ * a group has under way at full load; a read that another one replaces is not joined any more. */
 enum { JOIN_SLOTS = 1 << 13 };
 
-/* Size of the table of units that execute atomics: a power of two. Chosen: more units than limit
- * the duration of kernels; two that share an entry are not delayed. */
+/* Size of the table of units that execute atomics: a power of two. Chosen: enough for the busy
+ * ones; two units that share an entry are not delayed. */
 enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
 
 /* A unit that executes the atomics of some contiguous bytes, and when it can take the next one. */

@@ -413,19 +413,20 @@ static void write_margin(const struct line *line, double sector_bytes, bool has_
                                      pair));
 }
 
-/* Writes a line of the source, cut to the rest of the width. Tabs become four blanks. */
+/* Writes a line of the source, cut to the rest of the width. Tabs become four blanks. The position
+ * of inlined code comes first, so that it is not cut. */
 static void write_code(uint32_t number, const char *code, const char *callee, size_t columns,
                        bool utf8, struct fth_buffer *out)
 {
-    char text[512];
-    size_t length = 0;
+    char text[512] = "";
+    if (callee)
+        snprintf(text, sizeof text / 2, "[%s] ", callee);
+    size_t length = strlen(text);
     for (; *code && length + 5 < sizeof text; code++)
         for (int i = 0; i < (*code == '\t' ? 4 : 1); i++)
             text[length++] = *code == '\t' ? ' ' : *code;
     text[length] = 0;
     fth_make_printable(text);
-    if (callee)
-        snprintf(text + length, sizeof text - length, "  [%s]", callee);
     fth_buffer_format(out, *text ? " |%5u " : " |%5u", number);
     fth_text_append(out, text, columns, utf8 ? "…" : "~");
     fth_buffer_text(out, "\n");

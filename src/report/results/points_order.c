@@ -83,7 +83,7 @@ static bool is_parameter(const char *name)
 enum fth_status fth_points_view_check(const struct fth_points_view *given, struct fth_error *error)
 {
     struct fth_points_view view;
-    struct criterion criteria[MAX_FIGURES];
+    struct criterion criteria[MAX_FIGURES] = {{0}};
     size_t count = 0;
     FTH_TRY(fth_options_read("fth_points_view", given, &view, sizeof view, error));
     if (view.objective && !find_objective(view.objective))
@@ -254,7 +254,7 @@ static enum fth_status sort_points(const struct fth_point_rows *rows,
 static enum fth_status apply_pareto(const struct fth_point_rows *rows, const char *text,
                                     struct fth_point_order *order, struct fth_error *error)
 {
-    struct criterion criteria[MAX_FIGURES];
+    struct criterion criteria[MAX_FIGURES] = {{0}};
     size_t count;
     FTH_TRY(parse_pareto(text, criteria, &count, error));
     for (size_t i = 0; i < count; i++)

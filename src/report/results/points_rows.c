@@ -121,7 +121,7 @@ static bool find_names(struct fth_point_rows *rows, const struct fth_json *heade
             FTH_JSON_EACH_ITEM (name, fth_json_get(axis, "names")) {
                 bool known = !fth_json_is(name, FTH_JSON_TEXT);
                 for (size_t i = 0; i < rows->name_count && !known; i++)
-                    known = strcmp(rows->names[i], fth_json_string(name)) == 0;
+                    known = rows->names[i] && strcmp(rows->names[i], fth_json_string(name)) == 0;
                 if (known || rows->name_count == FTH_POINTS_MAX_NAMES)
                     continue;
                 if (!copy_text(rows, name, &rows->names[rows->name_count]))

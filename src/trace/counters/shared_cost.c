@@ -99,7 +99,7 @@ static struct fth_shared_cost find_linear(struct fth_shared_cache *cache,
         mix(key[0] + key[1] * UINT32_C(0x85ebca6b) + key[2] * UINT32_C(0xc2b2ae35) +
             key[3] * UINT32_C(0x27d4eb2f) + key[4] * UINT32_C(0x165667b1));
     struct fth_shared_linear_slot *ways =
-        &cache->linear[WAYS * (hash >> (32 - FTH_SHARED_LINEAR_BITS))];
+        &cache->linear[(size_t)WAYS * (hash >> (32 - FTH_SHARED_LINEAR_BITS))];
     for (unsigned way = 0; way < WAYS; way++)
         if (has_key(&ways[way], key))
             return ways[way].cost;

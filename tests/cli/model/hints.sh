@@ -75,7 +75,7 @@ cat >k.json <<'JSON'
 JSON
 fathom trace k.json -o k.trace 2>/dev/null
 echo "the text has no line with more than 80 columns, and each kernel with a fault has its hint first"
-fathom model k.trace --gpu h200 --set gpu.timing=off --hints -q >hints; awk 'length($0) > 80' hints; cat hints
+fathom model k.trace --gpu h200 --set gpu.timing=off --hints -q >hints; sed 's/[–…]/-/g' hints | awk 'length($0) > 80'; cat hints
 echo "changes"
 sectors() { fathom model k.trace --gpu h200 --set gpu.timing=off --lines --format csv -q "$@" | grep "^transpose" | cut -d, -f1-14; }
 sectors
@@ -86,4 +86,4 @@ fathom model k.trace --gpu h200 --what-if layout=1; echo $?
 fathom model k.trace --gpu h200 --what-if layout; echo $?
 fathom model k.trace --gpu h200 --what-if l1.wais=4; echo $?
 echo "JSON"
-fathom model k.trace --gpu h200 --set gpu.timing=off -q --hints --json | grep -E '"(rule|source_line|what_if)"'
+fathom model k.trace --gpu h200 --set gpu.timing=off -q --hints --json | sed -n '/"hints"/,$p' | grep -E '"(rule|source_line|what_if)"'

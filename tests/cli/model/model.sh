@@ -2,14 +2,15 @@
 # parameters of the modelled GPU.
 w=$FATHOM_ROOT/examples/workloads
 fathom trace "$w/atax.json" --set N=256 -o a.trace
-fathom model a.trace --gpu h200
-fathom model a.trace --gpu h200 --lines
+fathom model a.trace --gpu h200 --rdgc
+fathom model a.trace --gpu h200 --rdgc --lines
 fathom model a.trace --gpu h200 --lines --json 2>/dev/null | sed -n '/"instructions"/,/}/p' | head -n 6
 fathom model a.trace --gpu gtx970 --l1-off --format csv
 fathom model a.trace --gpu none --profile --set gpu.sms=2 --set l1.size_bytes=16K --set l1.ways=4 --set l2.size_bytes=256K
 fathom model a.trace --gpu none --curve
 fathom model a.trace --gpu none --curve --set l1.sector_bytes=0 2>/dev/null | head -n 2
 fathom model "$w/gramschm.json" --set N=3 --launches --gpu v100
+fathom model "$w/gramschm.json" --set N=3 --launches --gpu v100 --rdgc
 # The second kernel has one launch, which is the second of the trace.
 fathom model "$w/2mm.json" --gpu none --set N=16 --launches --format csv 2>/dev/null | cut -d, -f1,2
 fathom model --parameters --gpu h200 --set l1.ways=8 | grep -v default
@@ -18,7 +19,7 @@ fathom model "$w/atax.json" --set N=256 --gpu h200 --json >one
 fathom model a.trace --gpu h200 --threads 1 --json >two
 cmp one two && echo 'the same'
 grep -c L1_R_Hit one
-fathom gpus h200 --json | fathom model a.trace --gpu - | tail -n 2
+fathom gpus h200 --json | fathom model a.trace --gpu - --rdgc | tail -n 2
 # The launches of a kernel that is launched once are in the JSON output, with their number.
 fathom model "$w/2mm.json" --gpu none --set N=16 --json 2>/dev/null | sed -n '/"launches": \[/,/^  \]/s/^ *"\(kernel\|launch\)": \(.*\),$/\1 \2/p'
 fathom model "$w/gramschm.json" --gpu none --set N=2 --json 2>/dev/null | sed -n '/"launches": \[/,/^  \]/s/^ *"\(kernel\|launch\)": \(.*\),$/\1 \2/p'

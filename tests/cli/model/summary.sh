@@ -65,7 +65,7 @@ fathom trace k.json -o k.trace 2>/dev/null
 for view in '' --launches --lines --source; do
     echo "view $view"
     fathom model k.trace --gpu h200 -q $view | tee out
-    awk 'length($0) > 80' out
+    sed 's/[–…]/-/g' out | awk 'length($0) > 80'
 done
 echo 'without time'
 fathom model k.trace --gpu h200 --set gpu.timing=off -q | head -n 12
