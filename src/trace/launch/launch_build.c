@@ -322,7 +322,7 @@ static enum fth_status parse_dimensions(const struct fth_launch *launch, const c
     for (;;) {
         uint64_t size = 0;
         FTH_TRY(parse_count(launch, text, at, &size, error));
-        if (size > MAX_ELEMENTS / *count)
+        if (*count && size > MAX_ELEMENTS / *count)
             return fth_fail(error, FTH_INVALID, operation, text,
                             "the product of the dimensions exceeds 2^36 elements");
         *count *= size;

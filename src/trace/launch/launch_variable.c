@@ -84,8 +84,9 @@ static enum fth_status find(const struct fth_launch *launch, const char *name,
 static bool find_type(const struct fth_ptx_variable_facts *facts, const char *contents,
                       char type[16])
 {
-    const bool is_untyped = facts->type[0] == 'b' && facts->type[1] != 'f';
-    snprintf(type, 16, "%s", facts->type);
+    const char *name = facts->type ? facts->type : "b8";
+    const bool is_untyped = name[0] == 'b' && name[1] != 'f';
+    snprintf(type, 16, "%s", name);
     if (is_untyped)
         *type = 'u';
     if (*type == 'u' && contents && *contents == '-')
