@@ -157,11 +157,11 @@ struct fth_fact {
     uint64_t accesses;               /* thread accesses */
     uint64_t sectors;                /* of each warp access */
     uint64_t ideal_sectors;          /* if the different bytes of each warp access were adjacent */
-    uint64_t footprint_sectors;      /* different sectors of the kernel */
-    /* Sectors of warp accesses that another warp of the block has accessed before with an
-     * instruction of the same kind. */
+    uint64_t footprint_sectors;      /* different sectors of the kernel, times its launches */
+    /* Sectors of loads that another warp of the block was the first to load. */
     uint64_t shared_sectors;
-    /* Thread accesses of an atomic, and pairs of block and address that they have. */
+    /* Pairs of block and address of an atomic. Copies of an unrolled instruction share the pairs:
+     * each pair counts for the copy that is the first to have it. */
     uint64_t block_addresses;
     uint64_t low, high; /* range of addresses, `high` is exclusive */
     uint64_t first;     /* address of the first lane of the first access */
@@ -180,7 +180,8 @@ struct fth_facts {
     const struct fth_trace_launch *launch; /* the last launch */
     struct fth_fact *items;                /* instructions with accesses to global memory */
     size_t count;
-    uint64_t accesses; /* warp accesses of all launches */
+    uint64_t accesses;   /* warp accesses of all launches */
+    uint64_t read_bytes; /* different sectors that the kernel reads, in bytes, times its launches */
 };
 /* Reads the accesses of a kernel, whose row of the result is `row`. `stats` are those of the trace.
  * All that is borrowed must outlive the facts. */
@@ -238,7 +239,7 @@ bool fth_candidate_add(struct fth_candidates *candidates,
  * facts. "": a line is unknown. NULL: memory is exhausted. */
 const char *fth_rule_edit(struct fth_candidates *candidates, const char *name, const bool *chosen,
                           const char *end);
-/* Writes where an instruction is: "line 7 of kernel.cu", or "line 45 of the PTX". */
+/* Writes where an instruction is, such as "kernel.cu:7" or "PTX line 45". */
 const char *fth_rule_place(const struct fth_trace_instruction *instruction, char *text,
                            size_t size);
 /* Chooses the facts of the same kind and the same source line as `first`, from `first` on: an

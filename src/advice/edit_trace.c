@@ -34,6 +34,8 @@ uint64_t fth_launch_warps(const struct fth_trace_launch *launch)
 uint64_t fth_edit_chunk(const struct fth_trace_launch *launch)
 {
     const uint64_t blocks = fth_launch_blocks(launch);
+    if (blocks == 0)
+        return 1; /* a damaged trace, which the model refuses */
     const uint64_t per_block = launch->accesses / blocks + 1;
     const uint64_t chunk = per_block < CHUNK_ACCESSES ? CHUNK_ACCESSES / per_block : 1;
     return chunk < blocks ? chunk : blocks;

@@ -132,6 +132,16 @@ static enum fth_status count_sectors(struct count *count, struct fth_fact *fact,
     return FTH_OK;
 }
 
+/* Returns a number for the source line of an instruction and the calls through which it was
+ * inlined. Copies of an unrolled instruction have the same number. */
+static uint64_t line_key(const struct fth_trace_instruction *instruction)
+{
+    uint64_t key = instruction->source_line ? 0 : instruction->line;
+    for (const struct fth_source_position *at = instruction->source; at; at = at->inlined_at)
+        key = (key ^ at->line) * UINT64_C(0x9e3779b97f4a7c15);
+    return key;
+}
+
 static enum fth_status count_access(struct count *count, const struct fth_trace_access *access,
                                     uint32_t block, struct fth_error *error)
 {
@@ -139,6 +149,7 @@ static enum fth_status count_access(struct count *count, const struct fth_trace_
     if (state->fact == SIZE_MAX)
         return FTH_OK;
     struct fth_fact *fact = &count->facts->items[state->fact];
+    const uint64_t key = line_key(fact->instruction);
     uint64_t sorted[LANES], different = 0;
     memcpy(sorted, access->addresses, access->threads * sizeof *sorted);
     sort_addresses(sorted, access->threads);
@@ -153,7 +164,8 @@ static enum fth_status count_access(struct count *count, const struct fth_trace_
         bool is_new = false;
         different += i == 0 || sorted[i] != sorted[i - 1];
         if (fact->instruction->kind == FTH_TRACE_ATOMIC)
-            FTH_TRY(put(count, sorted[i] | UINT64_C(1) << 63, block, 0, &unused, &is_new, error));
+            FTH_TRY(put(count, (sorted[i] ^ key) | UINT64_C(1) << 63, block, 0, &unused, &is_new,
+                        error));
         fact->block_addresses += is_new;
     }
     fact->ideal_sectors += (different * fact->instruction->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
@@ -228,8 +240,11 @@ static enum fth_status add_facts(struct count *count, const struct fth_trace_sta
     for (size_t i = 0; i < instructions; i++)
         count->states[i].fact = SIZE_MAX;
     for (size_t i = 0; (row = fth_trace_stats_row(stats, i)); i++) {
-        if (!row->instruction || !fth_edit_global(row->instruction) ||
-            strcmp(row->kernel, facts->kernel) != 0)
+        if (strcmp(row->kernel, facts->kernel) != 0)
+            continue;
+        if (!row->instruction)
+            facts->read_bytes = row->launches * row->footprint_bytes[FTH_TRACE_READ];
+        if (!row->instruction || !fth_edit_global(row->instruction))
             continue;
         size_t index = 0;
         while (fth_trace_instruction_at(count->trace, index) != row->instruction)
@@ -238,7 +253,8 @@ static enum fth_status add_facts(struct count *count, const struct fth_trace_sta
         facts->items[facts->count++] = (struct fth_fact){
             .instruction = row->instruction,
             .row = find_row(result, row),
-            .footprint_sectors = row->footprint_bytes[row->instruction->kind] / SECTOR_BYTES,
+            .footprint_sectors =
+                row->launches * row->footprint_bytes[row->instruction->kind] / SECTOR_BYTES,
             .low = UINT64_MAX};
     }
     return FTH_OK;

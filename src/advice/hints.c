@@ -15,13 +15,15 @@ enum {
     /* Candidates that are computed per hint. Chosen: most candidates that come late gain little. */
     COMPUTED_PER_HINT = 2
 };
-/* The gain below which a hint is left out. It is below what the model and measured times differ. */
+/* The gain below which a hint is left out. It is smaller than the error of the model, so it only
+ * removes changes without effect. Chosen. */
 static const double MIN_GAIN = 0.03;
 /* Of several changes, the first one counts that has at least this part of the best gain. Chosen:
  * rules list changes in the order of how easy they are. */
 static const double ALMOST_BEST = 0.8;
 
-/* The rules, in this order: an instruction that one explains is left out by those that follow. */
+/* The rules, in this order: an instruction that one of the first three explains is left out by the
+ * others of these three. */
 static fth_hint_rule *const rules[] = {
     fth_rule_structs,   fth_rule_uncoalesced, fth_rule_atomics,
     fth_rule_redundant, fth_rule_capacity,    fth_rule_block_order,
@@ -189,12 +191,16 @@ static int compare_excess(const void *a, const void *b)
     return x->excess_sectors > y->excess_sectors ? -1 : x->excess_sectors < y->excess_sectors;
 }
 
-/* Larger gains first; unknown ones last. */
-static int compare_gains(const void *a, const void *b)
+/* Sorts a few hints: larger gains first, unknown ones last. Equal ones keep their order. */
+static void sort_hints(struct fth_hint *hints, size_t count)
 {
-    const struct fth_hint *x = a, *y = b;
-    const double first = isnan(x->gain) ? -1 : x->gain, second = isnan(y->gain) ? -1 : y->gain;
-    return first > second ? -1 : first < second;
+    for (size_t i = 1; i < count; i++) {
+        const struct fth_hint hint = hints[i];
+        size_t at = i;
+        for (; at > 0 && !isnan(hint.gain) && !(hints[at - 1].gain >= hint.gain); at--)
+            hints[at] = hints[at - 1];
+        hints[at] = hint;
+    }
 }
 
 /* Makes a hint of a candidate, unless it gains too little. A candidate whose text depends on the
@@ -240,7 +246,7 @@ static enum fth_status keep_best(struct advisor *advisor, const struct fth_facts
     for (size_t i = 0; i < candidates->count && i < COMPUTED_PER_HINT * max; i++)
         FTH_TRY(keep(advisor, facts, &candidates->items[i], &before, computed, error));
     if (hints->count > first)
-        qsort(hints->items + first, hints->count - first, sizeof *hints->items, compare_gains);
+        sort_hints(hints->items + first, hints->count - first);
     if (hints->count > first + max)
         hints->count = first + max;
     return FTH_OK;

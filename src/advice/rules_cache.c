@@ -69,7 +69,7 @@ bool fth_rule_capacity(struct fth_candidates *candidates)
         candidate.trials[candidate.trial_count++] =
             fth_rule_text(candidates->arena, "gpu.max_blocks=%lu", (unsigned long)blocks);
     for (size_t i = 0; i < FTH_COUNT(factors); i++) {
-        /* A multiple of 4 KiB, which every number of ways divides that GPUs have. */
+        /* A multiple of 4 KiB. A size that the sets and ways do not allow is not tried. */
         const uint64_t bytes = (uint64_t)((double)row->l1_bytes * factors[i]) / 4096 * 4096;
         candidate.trials[candidate.trial_count++] =
             fth_rule_text(candidates->arena, "l1.size_bytes=%lu", (unsigned long)bytes);
@@ -83,12 +83,14 @@ bool fth_rule_block_order(struct fth_candidates *candidates)
 {
     const struct fth_facts *facts = candidates->facts;
     const struct fth_model_row *row = facts->row;
-    double footprint = 0;
-    for (size_t i = 0; i < facts->count; i++)
-        if (facts->items[i].instruction->kind == FTH_TRACE_READ)
-            footprint += (double)facts->items[i].footprint_sectors;
+    const double footprint = (double)facts->read_bytes;
+    struct fth_model_traffic traffic;
+    fth_model_traffic(row, candidates->params, &traffic);
+    const uint64_t transfers = row->dram_reads + row->dram_writes;
+    const double read =
+        transfers ? (double)traffic.memory_bytes * (double)row->dram_reads / (double)transfers : 0;
     if (!(footprint > 0) || facts->launch->grid[0] < 2 || facts->launch->grid[1] < 2 ||
-        (double)row->dram_reads < MIN_REFETCH * footprint * (double)row->launches)
+        read < MIN_REFETCH * footprint)
         return true;
     return fth_candidate_add(
         candidates,
@@ -100,10 +102,10 @@ bool fth_rule_block_order(struct fth_candidates *candidates)
                      .evidence = fth_rule_text(
                          candidates->arena,
                          "each launch reads %.1f times the bytes that its loads touch from memory",
-                         (double)row->dram_reads / (footprint * (double)row->launches))},
+                         read / footprint)},
             .trials = {"blocks=swap", "blocks=tile8", "blocks=tile16"},
             .trial_count = 3,
-            .excess_sectors = (double)row->dram_reads - footprint * (double)row->launches});
+            .excess_sectors = (read - footprint) / 32});
 }
 
 /* ---- streaming ---- */

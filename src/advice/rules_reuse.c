@@ -22,11 +22,16 @@ bool fth_rule_atomics(struct fth_candidates *candidates)
     for (size_t i = 0; i < facts->count && done; i++) {
         const struct fth_fact *fact = &facts->items[i];
         char place[200];
-        const double accesses = (double)fact->accesses, pairs = (double)fact->block_addresses;
-        if (fact->instruction->kind != FTH_TRACE_ATOMIC || candidates->explained[i] ||
-            accesses < MIN_ATOMICS * pairs)
+        double accesses = 0, pairs = 0;
+        if (fact->instruction->kind != FTH_TRACE_ATOMIC || candidates->explained[i])
             continue;
         fth_rule_unrolled(candidates, i, chosen);
+        for (size_t k = i; k < facts->count; k++) {
+            accesses += chosen[k] ? (double)facts->items[k].accesses : 0;
+            pairs += chosen[k] ? (double)facts->items[k].block_addresses : 0;
+        }
+        if (!(pairs > 0) || accesses < MIN_ATOMICS * pairs)
+            continue;
         for (size_t k = i; k < facts->count; k++)
             candidates->explained[k] = candidates->explained[k] || chosen[k];
         const char *edit = fth_rule_edit(candidates, "merge", chosen, "");
@@ -68,12 +73,13 @@ static void choose_loads(const struct fth_facts *facts, const bool *shared, bool
 bool fth_rule_redundant(struct fth_candidates *candidates)
 {
     const struct fth_facts *facts = candidates->facts;
-    bool *shared = calloc(2 * facts->count + 1, sizeof *shared), *chosen = shared + facts->count;
+    bool *shared = calloc(2 * facts->count + 1, sizeof *shared), *chosen = NULL;
     double sectors = 0, repeated = 0, all = 0;
     size_t most = SIZE_MAX;
     char place[200];
     if (!shared)
         return false;
+    chosen = shared + facts->count;
     for (size_t i = 0; i < facts->count; i++) {
         const struct fth_fact *fact = &facts->items[i];
         shared[i] = fact->instruction->kind == FTH_TRACE_READ && fact->shared_sectors &&

@@ -13,7 +13,9 @@ static const double MIN_RATIO = 1.5, MAX_PADDED_RATIO = 1.25;
 static bool has_conflicts(const struct fth_candidates *candidates, const struct fth_model_row *row)
 {
     const double ideal = (double)row->shared.ideal_wavefronts;
-    return row->instruction && ideal > 0 && strcmp(row->kernel, candidates->facts->kernel) == 0 &&
+    /* A word of padding would misalign wider accesses. */
+    return row->instruction && row->instruction->bytes <= 4 && ideal > 0 &&
+           strcmp(row->kernel, candidates->facts->kernel) == 0 &&
            (double)row->shared.wavefronts >= MIN_RATIO * ideal &&
            (double)row->shared.padded_wavefronts <= MAX_PADDED_RATIO * ideal;
 }

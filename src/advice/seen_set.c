@@ -13,8 +13,9 @@ enum { FIRST_ENTRIES = 1 << 12, MAX_BYTES = 512 << 20 };
 static struct fth_seen_entry *find(const struct fth_seen *seen, uint64_t unit, uint32_t block)
 {
     const size_t mask = seen->capacity - 1;
-    uint64_t hash = (unit ^ (uint64_t)block << 40) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 32;
+    uint64_t hash = unit * UINT64_C(0x9e3779b97f4a7c15) + block * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ hash >> 32) * UINT64_C(0x94d049bb133111eb);
+    hash ^= hash >> 29;
     size_t at = (size_t)hash & mask;
     while (seen->entries[at].block &&
            (seen->entries[at].unit != unit || seen->entries[at].block != block + 1))

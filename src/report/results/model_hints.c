@@ -62,11 +62,8 @@ static void write_hint(struct fth_buffer *out, size_t number, const struct fth_h
                after->shared_wavefronts, false);
     if (*gain)
         fth_write_wrapped(out, "   Gain: ", gain, width);
-    if (*hint->what_if) {
-        char option[600];
-        snprintf(option, sizeof option, "--what-if %s", hint->what_if);
-        fth_write_wrapped(out, "   Try: ", option, width);
-    }
+    if (*hint->what_if)
+        fth_write_wrapped(out, "   Try: --what-if ", hint->what_if, width);
 }
 
 void fth_write_hints(const struct fth_hints *hints, const struct fth_model_result *result,

@@ -473,7 +473,9 @@ static void write_listing(const char *kernel, struct lines *lines, double sector
         for (last = first + 1;
              last < lines->count && is_file(lines->items[last].file, lines->items[first].file);)
             last++;
-        if (read_source(lines->items[first].file, more, &text)) {
+        /* A file that has been shortened since does not have all lines. */
+        if (read_source(lines->items[first].file, more, &text) && lines->items[first].number &&
+            lines->items[last - 1].number <= text.count) {
             write_heading(kernel, options, out);
             write_file(lines, first, last, &text, sector_bytes, has_banks, options, out);
         } else {

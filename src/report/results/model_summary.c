@@ -211,7 +211,7 @@ static void write_kernel(const struct fth_model_row *row, const struct fth_model
     if (!isnan(row->seconds)) {
         fth_number_format(fth_figure_time_us(row), number, sizeof number);
         fth_buffer_format(out, "Estimated time: %s us", number);
-        if (!isnan(floor_s))
+        if (!isnan(floor_s) && floors.longest != FTH_LIMIT_NONE)
             fth_buffer_format(out, ", %.0f %% of it at the limit of %s",
                               100 * fmin(1, floor_s / row->seconds),
                               floors.longest == FTH_LIMIT_L1       ? "the L1"

@@ -458,10 +458,12 @@ static enum fth_status write_shared(struct fth_trace_writer *writer, struct fth_
 {
     const struct fth_shared_table *shared = writer->shared;
     const uint32_t before = writer->written_count;
-    uint32_t *order = NULL;
     size_t count = 0;
     writer->shared = NULL;
-    if (shared && !(order = fth_shared_order(shared, writer->instructions, &count)))
+    if (!shared)
+        return FTH_OK;
+    uint32_t *order = fth_shared_order(shared, writer->instructions, &count);
+    if (!order)
         return fth_no_memory(error, "write trace", NULL);
     enum fth_status status = FTH_OK;
     writer->scratch.size = 0;
