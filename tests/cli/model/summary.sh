@@ -83,3 +83,6 @@ grep -c '"kind": "shared' out
 sed -n '/"sources"/,$p' out | head -n 8
 grep -m 1 '"floors_us"' out
 grep -m 1 '"l1_misses"' out
+echo 'a source file that has been shortened is not shown'
+head -n 5 k.cu >short; mv short k.cu
+fathom model k.trace --gpu h200 -q --source | head -n 3

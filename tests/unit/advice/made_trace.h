@@ -85,11 +85,11 @@ static inline void made_access(struct made *made, uint64_t block, uint32_t warp,
 }
 
 /* Adds ten accesses to shared memory. */
-static inline void made_shared(struct made *made, uint32_t line, uint64_t wavefronts,
-                               uint64_t padded_wavefronts)
+static inline void made_shared(struct made *made, uint32_t line, uint32_t bytes,
+                               uint64_t wavefronts, uint64_t padded_wavefronts)
 {
     const struct fth_trace_instruction instruction = {
-        .line = line, .bytes = 4, .hints = FTH_TRACE_SHARED, .wait = UINT32_MAX};
+        .line = line, .bytes = bytes, .hints = FTH_TRACE_SHARED, .wait = UINT32_MAX};
     const size_t number = fth_trace_writer_instruction(made->writer, &instruction);
     struct fth_trace_shared *row = fth_shared_row(&made->shared, number);
     assert_non_null(row);

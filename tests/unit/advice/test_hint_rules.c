@@ -238,6 +238,23 @@ static void contended_atomics_are_found(void **state)
     finish(&advice);
 }
 
+/* Two atomics, each once per block on the same address: neither repeats anything. */
+static void atomics_of_different_lines_are_counted_apart(void **state)
+{
+    (void)state;
+    struct made made = make((uint32_t[]){64, 1, 1}, 32);
+    const uint32_t first = made_instruction(&made, 10, FTH_TRACE_ATOMIC, 4);
+    const uint32_t second = made_instruction(&made, 11, FTH_TRACE_ATOMIC, 4);
+    for (uint64_t block = 0; block < 64; block++) {
+        made_access(&made, block, 0, first, 0x100000, 4);
+        made_access(&made, block, 0, second, 0x100000, 4);
+    }
+    struct advice advice = start(made_open(&made), true);
+    find(&advice, NULL);
+    assert_null(hint_of(&advice, "atomics"));
+    finish(&advice);
+}
+
 static void redundant_loads_are_found(void **state)
 {
     (void)state;
@@ -424,15 +441,15 @@ static void orders_of_blocks_are_tried(void **state)
 /* ---- shared memory ---- */
 
 /* One block whose accesses to shared memory have bank conflicts. */
-static struct fth_trace *make_conflicts(uint64_t padded_wavefronts)
+static struct fth_trace *make_conflicts(uint32_t bytes, uint64_t padded_wavefronts)
 {
     struct made made = make((uint32_t[]){1, 1, 1}, 32);
     const uint32_t load = made_instruction(&made, 10, FTH_TRACE_READ, 4);
     made_access(&made, 0, 0, load, 0x100000, 4);
     made_access(&made, 0, 0, load, 0x200000, 4);
-    made_shared(&made, 20, 16000, padded_wavefronts);
-    made_shared(&made, 21, 16000, padded_wavefronts);
-    made_shared(&made, 22, 10, 10);
+    made_shared(&made, 20, bytes, 16000, padded_wavefronts);
+    made_shared(&made, 21, bytes, 16000, padded_wavefronts);
+    made_shared(&made, 22, 4, 10, 10);
     struct fth_pace_step *step = fth_pace_step(&made.pace, load, load);
     assert_non_null(step);
     *step = (struct fth_pace_step){load, load, 1, 100, 100, 0, 32010};
@@ -443,7 +460,7 @@ static void bank_conflicts_are_found(void **state)
 {
     (void)state;
     for (int timed = 0; timed < 2; timed++) {
-        struct advice advice = start(make_conflicts(10), timed);
+        struct advice advice = start(make_conflicts(4, 10), timed);
         find(&advice, NULL);
         const struct fth_hint *hint = fth_hints_at(advice.hints, 0);
         assert_non_null(hint);
@@ -468,7 +485,17 @@ static void bank_conflicts_are_found(void **state)
 static void conflicts_that_padding_does_not_remove_are_no_hint(void **state)
 {
     (void)state;
-    struct advice advice = start(make_conflicts(8000), true);
+    struct advice advice = start(make_conflicts(4, 8000), true);
+    find(&advice, NULL);
+    assert_null(hint_of(&advice, "bank_conflicts"));
+    finish(&advice);
+}
+
+/* A word of padding would misalign accesses of 8 bytes. */
+static void wide_accesses_are_not_padded(void **state)
+{
+    (void)state;
+    struct advice advice = start(make_conflicts(8, 10), true);
     find(&advice, NULL);
     assert_null(hint_of(&advice, "bank_conflicts"));
     finish(&advice);
@@ -531,6 +558,7 @@ int main(void)
         cmocka_unit_test(arrays_of_structs_are_found),
         cmocka_unit_test(small_matrices_are_no_structs),
         cmocka_unit_test(contended_atomics_are_found),
+        cmocka_unit_test(atomics_of_different_lines_are_counted_apart),
         cmocka_unit_test(redundant_loads_are_found),
         cmocka_unit_test(tiles_that_exceed_the_l1_are_found),
         cmocka_unit_test(a_larger_l1_is_named_if_fewer_blocks_do_not_help),
@@ -539,6 +567,7 @@ int main(void)
         cmocka_unit_test(streams_that_evict_are_found),
         cmocka_unit_test(orders_of_blocks_are_tried),
         cmocka_unit_test(bank_conflicts_are_found),
+        cmocka_unit_test(wide_accesses_are_not_padded),
         cmocka_unit_test(conflicts_that_padding_does_not_remove_are_no_hint),
         cmocka_unit_test(large_traces_have_hints_without_gains),
         cmocka_unit_test(the_best_hint_comes_first),

@@ -354,8 +354,8 @@ static struct fth_trace *make_conflicts(void)
     struct made made = make(one_block, 32);
     const uint32_t load = made_instruction(&made, 5, FTH_TRACE_READ, 4);
     made_access(&made, 0, 0, load, 0x10000, 4);
-    made_shared(&made, 20, 320, 10);
-    made_shared(&made, 21, 20, 10);
+    made_shared(&made, 20, 4, 320, 10);
+    made_shared(&made, 21, 4, 20, 10);
     struct fth_pace_step *step = fth_pace_step(&made.pace, load, FTH_PACE_END);
     assert_non_null(step);
     *step = (struct fth_pace_step){load, FTH_PACE_END, 1, 100, 100, 0, 340};
