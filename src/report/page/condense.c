@@ -80,13 +80,28 @@ static bool is_all_zero(const struct fth_json *object)
     return fth_json_is(object, FTH_JSON_OBJECT);
 }
 
+static void remove_keys(struct fth_json *object, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count && fth_json_is(object, FTH_JSON_OBJECT); i++)
+        fth_json_remove(object, keys[i]);
+}
+
 static void thin_instruction(struct fth_json *row)
 {
-    static const char *const unused[] = {"requested_bytes", "used_bytes", "touched_bytes",
-                                         "efficiency", "hit_ratios"};
+    static const char *const unused[] = {
+        "requested_bytes", "used_bytes",  "touched_bytes",     "efficiency",        "hit_ratios",
+        "bytes",           "l2_far_hits", "dram_read_sectors", "dram_write_sectors"};
     static const char *const counts[] = {"l1_misses", "l2_misses", "shared"};
-    for (size_t i = 0; i < FTH_COUNT(unused); i++)
-        fth_json_remove(row, unused[i]);
+    /* The page computes ratios from the sectors and hits of the levels. */
+    static const char *const computed[] = {"metrics", "access_cycles"};
+    static const char *const unused_counts[] = {"requests", "merges"};
+    struct fth_json *l1 = fth_json_get(row, "l1"), *l2 = fth_json_get(row, "l2");
+    remove_keys(row, unused, FTH_COUNT(unused));
+    if (l1 && l2) {
+        remove_keys(row, computed, FTH_COUNT(computed));
+        remove_keys(l1, unused_counts, FTH_COUNT(unused_counts));
+        remove_keys(l2, unused_counts, FTH_COUNT(unused_counts));
+    }
     for (size_t i = 0; i < FTH_COUNT(counts); i++)
         if (is_all_zero(fth_json_get(row, counts[i])))
             fth_json_remove(row, counts[i]);

@@ -383,9 +383,9 @@ static void warps_end_after_their_last_instruction(void **state)
     }
 }
 
-/* Two warps execute an atomic on the same sector, at 2 and 3. The first one begins in the L2 at 12,
- * and its data arrives at 102. The second one begins 200 cycles after the first one. */
-static void atomics_on_one_sector_wait(void **state)
+/* Two warps execute an atomic in the same 512 bytes, at 2 and 3. The first one begins in the L2 at
+ * 12, and its data arrives at 102. The second one begins 200 cycles after the first one. */
+static void atomics_of_one_unit_wait(void **state)
 {
     (void)state;
     struct row row = {.sets = {"time.atomic_cycles", "200", "time.atomic_float_cycles", "0"},
@@ -396,7 +396,10 @@ static void atomics_on_one_sector_wait(void **state)
                       .pace = {{START, 0, 1, 1, 0, 0, 0}},
                       .cycles = 12 + 200 + 10};
     expect_cycles(&row);
-    row.accesses[1].address = 4096 + 64; /* another sector */
+    row.accesses[1].address = 4096 + 508; /* another sector, whose data comes from memory */
+    row.cycles = 12 + 200 + 90;
+    expect_cycles(&row);
+    row.accesses[1].address = 4096 + 512; /* another unit */
     row.cycles = 103;
     expect_cycles(&row);
     row.accesses[1].address = 4096;
@@ -489,7 +492,7 @@ int main(void)
         cmocka_unit_test(gaps_are_rounded),
         cmocka_unit_test(dependent_instructions_take_time),
         cmocka_unit_test(warps_end_after_their_last_instruction),
-        cmocka_unit_test(atomics_on_one_sector_wait),
+        cmocka_unit_test(atomics_of_one_unit_wait),
         cmocka_unit_test(slots_wait_for_the_last_instruction),
         cmocka_unit_test(blocks_start_one_after_the_other),
         cmocka_unit_test(slots_are_refilled),
