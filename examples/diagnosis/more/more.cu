@@ -1,7 +1,7 @@
 /* nvcc: -arch=compute_75 -lineinfo */
-// Ten further pairs of kernels. The first kernel of a pair has a flaw that costs memory bandwidth or
-// latency; the second one computes the same without it. One launch file per pair is beside this
-// file. docs/results/diagnosis-h200.md compares the predictions of the model with an H200.
+// Ten further pairs of kernels. The first kernel of a pair has a flaw that costs bandwidth or
+// latency of memory; the second one computes the same without it. One launch file per pair is
+// beside this file. docs/results/diagnosis-h200.md compares predictions of the model with an H200.
 
 // 1. A scaled copy of an n x n matrix. The lanes of a warp have words that are n words apart.
 extern "C" __global__ void scale_columns(float *out, const float *in, float factor, int n)
