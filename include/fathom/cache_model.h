@@ -328,7 +328,9 @@ enum fth_model_view {
     FTH_MODEL_VIEW_SOURCE_LINES,   /* one row per source line */
     FTH_MODEL_VIEW_SOURCE          /* the source with the figures of each line in the margin */
 };
+/* Hints for kernels; see advice.h. */
 struct fth_hints;
+
 /* What fth_report_diagnosis shows besides a result. Initialise it with FTH_MODEL_REPORT. */
 struct fth_model_report {
     size_t size; /* of this struct in bytes */

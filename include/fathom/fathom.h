@@ -41,10 +41,10 @@
  *   default of every process.
  *
  * Structs, and how later versions can extend them
- *   Options are structs that the caller fills: their names end in _options, and fth_launch_shape
- *   and fth_points_view. The first member is the size of the struct, by which the library sees
- *   which members the caller knows. Each has a macro that sets it, with designated initialisers
- *   as arguments:
+ *   Options are structs that the caller fills: their names end in _options, and fth_launch_shape,
+ *   fth_points_view and fth_model_report. The first member is the size of the struct, by which the
+ *   library sees which members the caller knows. Each has a macro that sets it, with designated
+ *   initialisers as arguments:
  *
  *       struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = "l1,l2");
  *
@@ -58,8 +58,8 @@
  *
  *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference,
  *       fth_enrolled, fth_hint, fth_model_curve, fth_model_intervals, fth_model_row,
- * fth_replay_launch, fth_replay_parameter, fth_trace_access, fth_trace_instruction,
- * fth_trace_launch, fth_trace_row
+ *       fth_replay_launch, fth_replay_parameter, fth_trace_access, fth_trace_instruction,
+ *       fth_trace_launch, fth_trace_row, fth_trace_shared
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.
@@ -68,10 +68,10 @@
  *   other structs or elements of arrays:
  *
  *       fth_bench_figure, fth_candidate, fth_cell, fth_column, fth_error, fth_explore_outcome,
- *       fth_hint_figures,
- *       fth_identification, fth_launch_totals, fth_launch_view, fth_log, fth_model_counts,
- *       fth_model_interval, fth_model_parameter, fth_model_profile, fth_series, fth_shard,
- * fth_source_position, fth_table, fth_verdict
+ *       fth_hint_figures, fth_identification, fth_launch_totals, fth_launch_view, fth_log,
+ *       fth_model_counts, fth_model_demand, fth_model_floors, fth_model_interval,
+ *       fth_model_misses, fth_model_parameter, fth_model_profile, fth_model_traffic, fth_series,
+ *       fth_shard, fth_shared_counts, fth_source_position, fth_table, fth_verdict
  *
  *   All other structs are opaque. Enumerations can get further constants at their end. */
 #ifndef FATHOM_FATHOM_H

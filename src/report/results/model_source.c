@@ -343,7 +343,7 @@ static const char *short_bytes(double bytes, char text[16])
     size_t unit = 0;
     for (; bytes >= 999.5 && units[unit + 1]; unit++)
         bytes /= 1024;
-    snprintf(text, 16, bytes < 9.95 && unit ? "%.1f%c" : "%.0f%c", bytes, units[unit]);
+    fth_format(text, 16, bytes < 9.95 && unit ? "%.1f%c" : "%.0f%c", bytes, units[unit]);
     return text;
 }
 
@@ -356,7 +356,7 @@ static const char *short_count(uint64_t count, char text[16])
     for (; number >= 999.5 && units[unit + 1]; unit++)
         number /= 1000;
     if (unit)
-        snprintf(text, 16, "%.1f%c", number, units[unit]);
+        fth_format(text, 16, "%.1f%c", number, units[unit]);
     else
         snprintf(text, 16, "%.0f", number);
     return text;

@@ -187,8 +187,8 @@ static void write_misses(const char *level, const struct fth_model_misses *misse
         if (!causes[most].sectors)
             break;
         const size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%s %.1f %%", shown ? ", " : "",
-                 causes[most].name, 100 * (double)causes[most].sectors / (double)all);
+        fth_format(text + used, sizeof text - used, "%s%s %.1f %%", shown ? ", " : "",
+                   causes[most].name, 100 * (double)causes[most].sectors / (double)all);
         causes[most].sectors = 0;
     }
     fth_write_wrapped(out, lead, text, width);
