@@ -40,8 +40,8 @@ void fth_model_floors(const struct fth_model_row *row, const struct fth_model_pa
 {
     const struct fth_model_value *values = params->values;
     const double l2_sector = sector_bytes(params, FTH_MODEL_L2);
-    double *seconds = floors->seconds;
     *floors = (struct fth_model_floors){.longest = FTH_LIMIT_NONE};
+    double *seconds = floors->seconds;
     for (int i = 0; i < FTH_LIMITS; i++)
         seconds[i] = (double)NAN;
     if (row->instruction)

@@ -91,7 +91,7 @@ static void layout_makes_an_array_of_each_member(void **state)
         assert_int_equal(line_of(trace, &y), 11);
         assert_true(x.addresses[0] >= 0x10000 + 128 * 16);
         assert_true(x.addresses[0] % 128 == 0);
-        assert_true(y.addresses[0] >= x.addresses[0] + 128 * 4 - i * 128);
+        assert_true(y.addresses[0] >= x.addresses[0] + 512 - i * 128);
         /* The store, which was not chosen, follows the elements. */
         assert_memory_equal(store.addresses, x.addresses, sizeof x.addresses);
     }
@@ -108,9 +108,9 @@ static void layout_makes_strided_stores_adjacent(void **state)
     const uint32_t store = made_instruction(&made, 6, FTH_TRACE_WRITE, 4);
     for (uint32_t block = 0; block < 4; block++)
         for (uint32_t row = 0; row < 32; row++) {
-            const uint64_t x = block % 2 * 32, y = block / 2 * 32 + row;
+            const uint64_t x = UINT64_C(32) * (block % 2), y = UINT64_C(32) * (block / 2) + row;
             made_access(&made, block, row % 8, load, 0x10000 + (y * 64 + x) * 4, 4);
-            made_access(&made, block, row % 8, store, 0x20000 + (x * 64 + y) * 4, 64 * 4);
+            made_access(&made, block, row % 8, store, 0x20000 + (x * 64 + y) * 4, 256);
         }
     struct fth_trace *trace = made_open(&made);
     assert_true(sectors_per_request(trace, 6) == 32);

@@ -100,7 +100,7 @@ static void removed_sectors_are_coherence_misses(void **state)
         miss(shadow, 10 + i, 1, false);
     ASSERT_MISSES(miss(shadow, 1, 3, false), .capacity = 1, .coherence = 1);
     /* A line that has never been there. */
-    fth_shadow_remove(shadow, 99 * LINE, 1);
+    fth_shadow_remove(shadow, UINT64_C(99) * LINE, 1);
     ASSERT_MISSES(miss(shadow, 99, 1, false), .cold = 1);
     fth_shadow_destroy(shadow);
 }
@@ -140,7 +140,7 @@ static void sectors_that_writes_complete_were_there(void **state)
 static void large_caches_and_many_sectors(void **state)
 {
     (void)state;
-    const struct fth_shape wide = {.line_bytes = 64 * LINE, .sector_shift = 7};
+    const struct fth_shape wide = {.line_bytes = UINT64_C(64) * LINE, .sector_shift = 7};
     struct fth_shadow *shadow;
     struct fth_model_misses misses = {0};
     assert_int_equal(fth_shadow_create(&wide, 1000, &shadow, NULL), FTH_OK);

@@ -300,8 +300,8 @@ static void causes_of_misses_sum_up(void **state)
                      counts.l1[0].sectors[0] - counts.l1[0].hits[0]);
     assert_int_equal(l1[0].conflict + l1[0].coherence, 0);
     /* The numbers of the last window are rounded, and those of 2 * RATE windows are estimated. */
-    assert_true(llabs((long long)l1[0].cold - (ACCESSES + 7) / 3) < 2 * RATE);
-    assert_true(llabs((long long)l1[0].capacity - (ACCESSES + 7) / 7) < 2 * RATE);
+    assert_true(llabs((long long)l1[0].cold - (ACCESSES + 7) / 3) < 2LL * RATE);
+    assert_true(llabs((long long)l1[0].capacity - (ACCESSES + 7) / 7) < 2LL * RATE);
     const struct fth_model_misses *l2 = &counts.l2[0].misses;
     assert_int_equal(l2->conflict + l2->coherence,
                      counts.l2[0].counts.sectors[0] - counts.l2[0].counts.hits[0]);
