@@ -89,13 +89,13 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
  * the latter is absent if no launch accesses local memory. */
 static void get_shared_bytes(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
-    if (!bytes->failed && bytes->at < bytes->end)
+    if (launch && !bytes->failed && bytes->at < bytes->end)
         launch->shared_bytes = fth_get_varint(bytes) - 1;
 }
 
 static void get_local_bytes(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
-    if (!bytes->failed && bytes->at < bytes->end)
+    if (launch && !bytes->failed && bytes->at < bytes->end)
         launch->local_bytes = fth_get_varint(bytes);
 }
 
