@@ -22,8 +22,8 @@ extern "C" {
  *                           these atomics update every address only once
  *     hint=LINES:OPERATOR   these loads get an operator: nc, cg, evict_first, evict_last or
  *                           no_allocate
- *     blocks=swap, tileN    blocks are numbered in another order: x and y are swapped, or blocks
- *                           of a square of N x N have consecutive numbers
+ *     blocks=swap, tileN    blocks are numbered in another order: x and y are swapped, or each
+ *                           square of N x N blocks gets consecutive numbers
  *     pad=LINES             these accesses to shared memory have the wavefronts that remain if a
  *                           word of padding follows every 32 words
  *

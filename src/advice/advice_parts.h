@@ -168,8 +168,9 @@ struct fth_fact {
     /* The distance between neighbouring lanes that most of them have, how many lanes have it, and
      * how many lanes have a neighbour. Distances of 0 do not count. */
     uint64_t stride, stride_count, neighbours;
-    /* Warp accesses whose first two lanes have different addresses; those of them with the distance
-     * of the first one, and at the same place in structs of this size. */
+    /* Strided accesses are warp accesses whose first two lanes have different addresses. An access
+     * is in phase if it has the same stride as the first strided access and begins at the same
+     * offset in structs of this size. */
     uint64_t strided, in_phase;
 };
 

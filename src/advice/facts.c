@@ -11,8 +11,8 @@ enum {
     LANES = 32,
     SECTOR_BITS = 5,
     SECTOR_BYTES = 32,
-    /* Different distances between lanes that are counted for an instruction. Chosen: the accesses
-     * of a kernel with regular addresses have one or two. */
+    /* Maximum number of different strides that are counted per instruction. Chosen: an instruction
+     * with regular addresses has one or two. */
     STRIDES = 8
 };
 

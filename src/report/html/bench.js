@@ -51,9 +51,9 @@ function theoryOf(name, series, bench, gpu) {
 
 /* Figures of benches whose keys say too little: what they are, in words, and their unit where the document has none. */
 const BENCH_FIGURES = {
-  needed_of_little: ["bytes in flight needed, relative to latency × throughput (Little's law)", "times"], efficiency: ["highest throughput, relative to the peak of memory", "of 1"],
-  fma_f32_of_theory: ["fp32 fma rate, relative to the number of cores", "of 1"], copy_of_theory: ["best copy, relative to the theoretical peak", "of 1"], copy_of_driver_copy: ["best copy, relative to the driver's copy", "of 1"],
-  least_copy_of_driver_copy: ["lowest ratio to the driver's copy over all sizes", "of 1"], worst_shared_over_best_l2: ["slowest load from shared memory, relative to the fastest from L2", "times"],
+  needed_of_little: ["bytes in flight needed, relative to latency × throughput (Little's law)", "times"], efficiency: ["highest throughput, relative to the peak of memory", "fraction"],
+  fma_f32_of_theory: ["fp32 fma rate, relative to the number of cores", "fraction"], copy_of_theory: ["best copy, relative to the theoretical peak", "fraction"], copy_of_driver_copy: ["best copy, relative to the driver's copy", "fraction"],
+  least_copy_of_driver_copy: ["lowest ratio to the driver's copy over all sizes", "fraction"], worst_shared_over_best_l2: ["slowest load from shared memory, relative to the fastest from L2", "times"],
   own_tb_per_s: ["L2, each line read by one SM", "TB/s"], shared_tb_per_s: ["L2, each line read by several SMs", "TB/s"], pcie_gb_per_s: ["PCI Express, one direction", "GB/s"], theoretical_gb_per_s: ["theoretical peak", "GB/s"],
   fault_us: ["time of a page fault", "µs"], page_kib: ["size of a page that a fault moves", "KiB"], kib_per_fault: ["moved per fault", "KiB"], efficient_bytes: ["smallest part of a stride read at 90 % of the full rate", "bytes"],
   warps_needed: ["warps needed per SM (Little's law)", "warps"], scope_effect_percent: ["largest difference between scopes", "%"], slowest_write_percent: ["share of writes with the lowest bandwidth", "%"],
@@ -64,7 +64,7 @@ const BENCH_FIGURES = {
 function seriesNote(series) {
   const figures = Object.entries(series.figures || {}).filter(([, f]) => f && typeof f === "object").map(([key, f]) => {
     const [words, unit] = field(BENCH_FIGURES, key) || [figureName(key).replace(/ (gb|tb) per s$/, ""), ""];
-    return `${words}: ${unit === "of 1" ? percent(f.value, 4) : `${number(f.value)}${unit || f.unit ? ` ${unit || f.unit}` : ""}`}`;
+    return `${words}: ${unit === "fraction" ? percent(f.value, 4) : `${number(f.value)}${unit || f.unit ? ` ${unit || f.unit}` : ""}`}`;
   });
   return cut([...figures, ...(series.missing || [])].join("; "), 1200);
 }

@@ -1,5 +1,5 @@
-/* The annotated source: what each line of a kernel's source requests and moves, next to the line. Code of inlined functions counts to the line
-   of the call in the kernel, and the line names the function's file. */
+/* The annotated source: what each line of a kernel's source requests and moves, next to the line. The figures of an
+   inlined function belong to the line in the kernel that calls it. That line also names the function's file. */
 
 const SOURCE_CONTEXT = 2; /* lines shown before and after a line with accesses; chosen */
 const MAX_SOURCE_LINES = 400; /* lines shown per file; chosen */

@@ -65,8 +65,8 @@ static size_t count_compared(const struct fth_gpu *a, const struct fth_gpu *b)
     return count - assumed;
 }
 
-/* Parses the comparison of the two descriptions and adds what the page shows to it. Keeps the root
- * of the document. */
+/* Compares the two descriptions. *verdict gets the differences, with what the page shows besides
+ * them. It is allocated in the document, whose root does not change. */
 static enum fth_status make_verdict(const struct fth_gpu *gpu, const struct fth_gpu *published,
                                     const char *name, struct fth_json_document *document,
                                     struct fth_json **verdict, struct fth_error *error)

@@ -26,29 +26,18 @@ struct lines {
 
 /* ---- collecting ---- */
 
-static void add_misses(struct fth_model_misses *to, const struct fth_model_misses *from)
-{
-    to->cold += from->cold;
-    to->capacity += from->capacity;
-    to->conflict += from->conflict;
-    to->coherence += from->coherence;
-    to->sector += from->sector;
-}
-
 static void add_row(struct fth_model_row *to, const struct fth_model_row *from)
 {
     for (int kind = 0; kind < 3; kind++) {
         to->warps[kind] += from->warps[kind];
         to->demand.ideal_sectors[kind] += from->demand.ideal_sectors[kind];
         to->demand.used_bytes[kind] += from->demand.used_bytes[kind];
-        to->shared.requests[kind] += from->shared.requests[kind];
     }
     fth_counts_add(&to->l1, &from->l1);
     fth_counts_add(&to->l2, &from->l2);
-    add_misses(&to->l1_misses, &from->l1_misses);
-    add_misses(&to->l2_misses, &from->l2_misses);
-    to->shared.wavefronts += from->shared.wavefronts;
-    to->shared.ideal_wavefronts += from->shared.ideal_wavefronts;
+    fth_misses_add(&to->l1_misses, &from->l1_misses);
+    fth_misses_add(&to->l2_misses, &from->l2_misses);
+    fth_shared_counts_add(&to->shared, &from->shared);
     to->dram_reads += from->dram_reads;
     to->dram_writes += from->dram_writes;
 }
