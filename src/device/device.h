@@ -55,18 +55,25 @@ enum { FTH_FIRST_HEADER_ARRAY = 8, FTH_HEADER_BYTES = 128 << 10 };
 /* A pointer chain: `count` elements, `stride_bytes` apart. The first one lies `start_bytes` after
  * the start of the array. Each element holds the address of the element of the next hop. With a
  * step of 1 the hops follow the order in memory; otherwise hop i visits element i * step modulo
- * count (step and count must have no common factor). Chains with the same array number share
- * memory; within one request they must have the same stride and step. */
+ * count (step and count must have no common factor). With a seed, the hops visit the elements in a
+ * pseudo-random order instead (fth_chain_order), which no prefetcher can predict: only in global
+ * memory, for at most FTH_MAX_SHUFFLED elements. Chains with the same array number share memory;
+ * within one request they must have the same stride, step and seed. */
+enum { FTH_MAX_SHUFFLED = 1 << 26 };
 struct fth_chain {
     unsigned array; /* number of the array, chosen by the caller */
     uint64_t start_bytes;
     uint64_t stride_bytes;
     uint64_t count;
     uint64_t step; /* in elements; 0 means 1 */
+    uint64_t seed; /* of the pseudo-random order; 0: the order of the step */
 };
 
 /* The chain's step, with 0 replaced by 1. */
 uint64_t fth_chain_step(const struct fth_chain *chain);
+/* Fills `order`, an array of `count` elements, with the pseudo-random order of a chain with a seed:
+ * hop i visits element order[i], and order[0] is 0. The order depends on seed and count alone. */
+void fth_chain_order(const struct fth_chain *chain, uint32_t *order);
 /* The greatest common divisor. A step is valid for a chain if its GCD with the count is 1. */
 uint64_t fth_gcd(uint64_t a, uint64_t b);
 

@@ -84,7 +84,8 @@ bool fth_scan_chain(struct fth_scanner *scanner, struct fth_chain *chain)
     struct fth_scanner ahead = *scanner;
     if (!fth_scan_number(&ahead, UINT64_MAX, &chain->stride_bytes) || !fth_scan(&ahead, "x") ||
         !fth_scan_number(&ahead, UINT64_MAX, &chain->count) ||
-        !fth_scan_option(&ahead, " step ", &chain->step))
+        !fth_scan_option(&ahead, " step ", &chain->step) ||
+        !fth_scan_option(&ahead, " seed ", &chain->seed))
         return false;
     *scanner = ahead;
     return true;

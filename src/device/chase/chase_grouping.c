@@ -8,9 +8,9 @@
  * Otherwise the links depend on the whole chain, so the chains must be the same. */
 static bool can_share_bank(const struct fth_chain *a, const struct fth_chain *b)
 {
-    if (fth_chain_step(a) != 1 || fth_chain_step(b) != 1)
+    if (fth_chain_step(a) != 1 || fth_chain_step(b) != 1 || a->seed || b->seed)
         return a->stride_bytes == b->stride_bytes && a->start_bytes == b->start_bytes &&
-               fth_chain_step(a) == fth_chain_step(b) && a->count == b->count;
+               fth_chain_step(a) == fth_chain_step(b) && a->seed == b->seed && a->count == b->count;
     return a->stride_bytes == b->stride_bytes &&
            a->start_bytes % a->stride_bytes == b->start_bytes % b->stride_bytes;
 }

@@ -1,8 +1,9 @@
 /* Allocates the memory of pointer chains and builds the chains there; see chase_layout.h. Chains
- * with the same array number, stride and step share one region. */
+ * with the same array number, stride, step and seed share one region. */
 #include "device/chase/chase_layout.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Minimum and maximum alignment of an array in bytes. The minimum is that of textures; no GPU
  * requires more. The maximum is the page size of most GPUs. MAX_BUILD_BLOCKS: blocks of the kernel
@@ -66,7 +67,7 @@ static uint64_t unit_of(const struct fth_region *region)
 static bool can_repeat(const struct fth_region *region, uint64_t bytes, uint64_t period)
 {
     const uint64_t unit = unit_of(region);
-    return region->stride >= min_sparse_stride && unit >= ELEMENT_BYTES &&
+    return region->stride >= min_sparse_stride && !region->seed && unit >= ELEMENT_BYTES &&
            bytes / region->stride < period / unit && !region->must_not_repeat;
 }
 
@@ -150,11 +151,13 @@ enum fth_status fth_layout_find(struct fth_layout *layout, bool is_texture,
                                 const struct fth_chain *chain, size_t *index,
                                 struct fth_error *error)
 {
-    const uint64_t step = fth_chain_step(chain), count = step == 1 ? 0 : chain->count;
+    const uint64_t step = fth_chain_step(chain),
+                   count = step == 1 && !chain->seed ? 0 : chain->count;
     for (*index = 0; *index < layout->count; ++*index) {
         const struct fth_region *region = &layout->regions[*index];
         if (region->array == chain->array && region->is_texture == is_texture &&
-            region->stride == chain->stride_bytes && region->step == step && region->count == count)
+            region->stride == chain->stride_bytes && region->step == step &&
+            region->seed == chain->seed && region->count == count)
             return FTH_OK;
     }
     void *regions = layout->regions;
@@ -165,6 +168,7 @@ enum fth_status fth_layout_find(struct fth_layout *layout, bool is_texture,
                                                            .is_texture = is_texture,
                                                            .stride = chain->stride_bytes,
                                                            .step = step,
+                                                           .seed = chain->seed,
                                                            .count = count};
     return FTH_OK;
 }
@@ -224,6 +228,33 @@ static bool is_built(const struct fth_region *region, const struct fth_chain *ch
     return false;
 }
 
+/* Builds a chain in pseudo-random order on the host and copies it to its region. The bytes between
+ * the elements become 0, so that the region holds no other chain afterwards. */
+static enum fth_status build_shuffled(struct fth_layout *layout, struct fth_region *region,
+                                      const struct fth_chain *chain, struct fth_error *error)
+{
+    const struct fth_runner *runner = layout->runner;
+    const uint64_t first = region->address + chain->start_bytes;
+    const uint64_t bytes = (chain->count - 1) * chain->stride_bytes + sizeof first;
+    uint32_t *order = calloc((size_t)chain->count, sizeof *order);
+    unsigned char *links = calloc(1, (size_t)bytes);
+    enum fth_status status = FTH_OK;
+    if (!order || !links)
+        status = fth_no_memory(error, "lay out chains", NULL);
+    if (status == FTH_OK) {
+        fth_chain_order(chain, order);
+        for (uint64_t i = 0; i < chain->count; i++) {
+            const uint64_t next = first + order[(i + 1) % chain->count] * chain->stride_bytes;
+            memcpy(links + order[i] * chain->stride_bytes, &next, sizeof next);
+        }
+        region->built_count = 0;
+        status = runner->ops->upload(runner->machine, first, links, bytes, error);
+    }
+    free(links);
+    free(order);
+    return status;
+}
+
 enum fth_status fth_layout_build(struct fth_layout *layout, size_t index,
                                  const struct fth_chain *chain, bool with_back_links,
                                  struct fth_error *error)
@@ -236,7 +267,8 @@ enum fth_status fth_layout_build(struct fth_layout *layout, size_t index,
         if (layout->regions[i].huge && i != index)
             layout->regions[i].built_count = 0;
     struct fth_built_range range = {chain->start_bytes, chain->count, with_back_links};
-    if (region->stride >= min_sparse_stride && region->step == 1 && !region->is_texture) {
+    if (region->stride >= min_sparse_stride && region->step == 1 && !region->seed &&
+        !region->is_texture) {
         range.start %= region->stride;
         range.count =
             (region->bytes - range.start + region->stride - ELEMENT_BYTES) / region->stride;
@@ -245,6 +277,11 @@ enum fth_status fth_layout_build(struct fth_layout *layout, size_t index,
     if (!fth_grow(&built, region->built_count, &region->built_capacity, sizeof *region->built))
         return fth_no_memory(error, "lay out chains", NULL);
     region->built = built;
+    if (region->seed) {
+        FTH_TRY(build_shuffled(layout, region, chain, error));
+        region->built[region->built_count++] = range;
+        return FTH_OK;
+    }
     const uint64_t element_bytes = region->is_texture ? 4 : 8;
     const uint64_t arguments[] = {
         region->address + range.start, region->address, region->stride, range.count,

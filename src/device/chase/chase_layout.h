@@ -14,12 +14,12 @@ struct fth_built_range {
     bool with_back_links;
 };
 
-/* The memory of the chains that have the same array number, stride and step. */
+/* The memory of the chains that have the same array number, stride, step and seed. */
 struct fth_region {
     unsigned array;
     bool is_texture; /* elements are 32-bit texel indices; otherwise 64-bit pointers */
-    uint64_t stride, step;
-    uint64_t count;  /* elements of the chain where step is not 1; otherwise 0 */
+    uint64_t stride, step, seed;
+    uint64_t count;  /* elements of a chain that is not in memory order; otherwise 0 */
     uint64_t memory; /* the allocation; 0: none */
     bool huge;       /* uses the allocation that all huge regions share */
     /* Offsets of its chains modulo the stride, in bytes: at most two different ones are noted. If

@@ -3,8 +3,8 @@
  *   walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; carveout 0; alone
  *
  * The text has one part per step: "KIND PATH ARRAY[+START]:STRIDExCOUNT", followed by the members
- * that do not have their default value ("step 7", "warp 3", "reverse", "passes 2"). Then follow the
- * members of the whole request (fth_request_write_options). */
+ * that do not have their default value ("step 7", "seed 5", "warp 3", "reverse", "passes 2"). Then
+ * follow the members of the whole request (fth_request_write_options). */
 #include "device/chase/chase.h"
 
 #include <inttypes.h>
@@ -27,6 +27,20 @@ static const char *kind_name(enum fth_step_kind kind)
 uint64_t fth_chain_step(const struct fth_chain *chain)
 {
     return chain->step ? chain->step : 1;
+}
+
+void fth_chain_order(const struct fth_chain *chain, uint32_t *order)
+{
+    struct fth_rng rng;
+    fth_rng_init(&rng, chain->seed);
+    for (uint32_t i = 0; i < chain->count; i++)
+        order[i] = i;
+    for (uint64_t i = chain->count; i > 2; i--) { /* element 0 stays the first one */
+        const uint64_t other = 1 + fth_rng_below(&rng, i - 1);
+        const uint32_t moved = order[i - 1];
+        order[i - 1] = order[other];
+        order[other] = moved;
+    }
 }
 
 /* ---- check ---- */
@@ -82,6 +96,26 @@ static enum fth_status fail_step(struct fth_error *error, size_t index, const ch
     return fth_fail(error, FTH_INVALID, operation, where, "%s", text);
 }
 
+/* Checks the members of a step that exclude a seed. */
+static enum fth_status check_seed(const struct fth_step *step, size_t index,
+                                  struct fth_error *error)
+{
+    if (step->chain.seed == 0)
+        return FTH_OK;
+    if (fth_chase_memory(step->path) != FTH_MEMORY_GLOBAL)
+        return fail_step(error, index, "chain.seed",
+                         "only chains in global memory can have a seed");
+    if (step->chain.count > FTH_MAX_SHUFFLED)
+        return fail_step(error, index, "chain.count", "a chain with a seed has at most %d elements",
+                         FTH_MAX_SHUFFLED);
+    if (fth_chain_step(&step->chain) != 1)
+        return fail_step(error, index, "chain.seed", "a chain with a step cannot have a seed");
+    if (step->reverse || step->kind == FTH_STEP_WRITE || step->kind == FTH_STEP_TOUCH)
+        return fail_step(error, index, "chain.seed",
+                         "only chains that are walked forwards can have a seed");
+    return FTH_OK;
+}
+
 static enum fth_status check_chain(const struct fth_step *step, size_t index,
                                    struct fth_error *error)
 {
@@ -115,7 +149,7 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
     if (step->reverse && fth_chain_step(chain) != 1)
         return fail_step(error, index, "reverse",
                          "only chains in memory order (step 1) can be walked in reverse");
-    return FTH_OK;
+    return check_seed(step, index, error);
 }
 
 /* Whether the step measures the cost of timing itself. */
@@ -193,6 +227,12 @@ static enum fth_status check_pair(const struct fth_step *first, const struct fth
         return fail_step(error, index, "chain.step",
                          "array %u already has a chain with a step of %" PRIu64, b->array,
                          fth_chain_step(a));
+    if (a->seed != b->seed)
+        return fail_step(error, index, "chain.seed",
+                         "array %u already has a chain with the seed %" PRIu64, b->array, a->seed);
+    if (a->seed && (a->start_bytes != b->start_bytes || a->count != b->count))
+        return fail_step(error, index, "chain.seed",
+                         "array %u already has another chain with a seed", b->array);
     if (!overlap(a, b))
         return FTH_OK;
     /* Unless a chain is in memory order, its links depend on its start and count. */
@@ -272,6 +312,8 @@ static void write_step(const struct fth_step *step, struct fth_buffer *text)
     fth_buffer_format(text, ":%" PRIu64 "x%" PRIu64, chain->stride_bytes, chain->count);
     if (fth_chain_step(chain) != 1)
         fth_buffer_format(text, " step %" PRIu64, chain->step);
+    if (chain->seed)
+        fth_buffer_format(text, " seed %" PRIu64, chain->seed);
     if (step->warp)
         fth_buffer_format(text, " warp %u", step->warp);
     if (step->reverse)

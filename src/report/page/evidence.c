@@ -38,8 +38,8 @@ struct walk {
  * chains, which have no place in a curve. */
 static bool is_plain(const struct fth_step *step)
 {
-    return step->chain.start_bytes == 0 && fth_chain_step(&step->chain) == 1 && step->warp == 0 &&
-           !step->reverse;
+    return step->chain.start_bytes == 0 && fth_chain_step(&step->chain) == 1 &&
+           step->chain.seed == 0 && step->warp == 0 && !step->reverse;
 }
 
 /* Fills `walk` if the request walks a chain and then times the same chain. Touches can follow. */

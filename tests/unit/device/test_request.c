@@ -222,6 +222,26 @@ static void writes_need_a_chain_in_memory_order(void **state)
     }
 }
 
+/* Each pseudo-random order begins with element 0 and visits every element once. */
+static void a_seed_gives_an_order_of_all_elements(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    uint32_t order[COUNT], other[COUNT], in_order = 0;
+    bool seen[COUNT] = {false};
+    fth_chain_order(&(struct fth_chain){.count = COUNT, .seed = 1}, order);
+    fth_chain_order(&(struct fth_chain){.count = COUNT, .seed = 2}, other);
+    assert_int_equal(order[0], 0);
+    assert_memory_not_equal(order, other, sizeof order);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_in_range(order[i], 0, COUNT - 1);
+        assert_false(seen[order[i]]);
+        seen[order[i]] = true;
+        in_order += i > 0 && order[i] == order[i - 1] + 1;
+    }
+    assert_in_range(in_order, 0, 10); /* one is expected */
+}
+
 /* Steps beyond the maximum are not stored, and the request is refused when it is sent. */
 static void a_request_with_too_many_steps_is_refused(void **state)
 {
@@ -355,6 +375,7 @@ static const char *const texts[] = {
     "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; carveout 0; alone",
     "time-pass texture 3+4096:8x1000 warp 31 reverse passes 7; sm 131; carveout 100; cold",
     "time-hops constant 4294967295:8x7 step 3",
+    "walk ca 0:64x512 seed 5 passes 2; time-pass ca 0:64x512 seed 5 passes 9",
     "walk cg 1:1024x1; touch cg 1+512:256x64 passes 2; time-hops cg 0:128x16; sm 0; alone",
     "walk ca 0:128x8; write ca 0+32:128x8 warp 2 passes 3; time-hops ca 0:128x8; cold",
     "time-clock cg 0:8x4; time-sink cg 1:8x4",
@@ -512,6 +533,12 @@ static void other_texts_are_refused(void **state)
         {"time-hops caa 0:128x16", "unexpected text after 10 bytes"},
         {"time-hops ca 0:127x16", "not a multiple"},
         {"walk ca 0:128x16", "at least one step must be timed"},
+        {"time-pass shared 0:128x16 seed 1", "only chains in global memory can have a seed"},
+        {"time-pass ca 0:8x67108865 seed 1", "at most 67108864 elements"},
+        {"time-pass ca 0:128x16 step 3 seed 1", "a chain with a step cannot have a seed"},
+        {"time-pass ca 0:128x16 seed 1 reverse", "walked forwards"},
+        {"walk ca 0:128x16 seed 1; time-pass ca 0:128x16", "already has a chain with the seed 1"},
+        {"walk ca 0:128x16 seed 1; time-pass ca 0:128x8 seed 1", "another chain with a seed"},
         {"time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; "
          "time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; "
          "time-hops ca 0:8x1",
@@ -621,6 +648,7 @@ int main(void)
         cmocka_unit_test(invalid_members_are_rejected),
         cmocka_unit_test(writes_need_a_chain_in_memory_order),
         cmocka_unit_test(a_request_with_too_many_steps_is_refused),
+        cmocka_unit_test(a_seed_gives_an_order_of_all_elements),
         cmocka_unit_test(valid_requests_are_accepted),
         cmocka_unit_test(different_requests_have_different_texts),
         cmocka_unit_test(texts_of_all_families_are_read),
