@@ -20,8 +20,8 @@ extern "C" {
  *                           which the warps first access them, without gaps
  *     merge=LINES           in each block, these loads read every 32-byte sector only once, and
  *                           these atomics update every address only once
- *     hint=LINES:OPERATOR   these loads get an operator: nc, cg, evict_first, evict_last or
- *                           no_allocate
+ *     hint=LINES:OPERATOR   these loads get an operator: nc, cg, evict_first, evict_last,
+ *                           no_allocate, or async for cp.async in a pipeline with two buffers
  *     blocks=swap, tileN    blocks are numbered in another order: x and y are swapped, or each
  *                           square of N x N blocks gets consecutive numbers
  *     pad=LINES             these accesses to shared memory have the wavefronts that remain if a

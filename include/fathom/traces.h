@@ -110,6 +110,9 @@ FTH_API const char *fth_source_file(const struct fth_source_position *position);
 /* The bit for an instruction that accesses shared memory. A trace does not contain its accesses,
  * only their counts: see fth_trace_shared_at. */
 #define FTH_TRACE_SHARED (UINT32_C(1) << 19)
+/* The bit for a load from global memory whose result the kernel only stores to shared memory, so
+ * that cp.async could copy it. Traces of earlier versions do not have it. */
+#define FTH_TRACE_STAGED (UINT32_C(1) << 20)
 
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
@@ -132,7 +135,8 @@ struct fth_trace_instruction {
      * 2 .L2::128B, 3 .L2::256B. Bit 8: .relaxed, .acquire or .release. Bits 9 and 10: 0 lanes of
      * the warp, 1 cp.async, 2 others, such as bulk copies. Bit 11 (FTH_TRACE_LOCAL): local memory.
      * Bit 12 (FTH_TRACE_FLOAT): an atomic on floating-point numbers. Bits 13 to 18: textures and
-     * surfaces; see FTH_TRACE_TEXTURE. Bit 19 (FTH_TRACE_SHARED): shared memory. */
+     * surfaces; see FTH_TRACE_TEXTURE. Bit 19 (FTH_TRACE_SHARED): shared memory. Bit 20
+     * (FTH_TRACE_STAGED): a load whose result goes to shared memory. */
     uint32_t hints;
     /* For a load: how many machine instructions the warp issues before it needs the result, as
      * estimated from the PTX. UINT32_MAX: it never needs it, or this is unknown. */

@@ -3,7 +3,7 @@
  *   edit_parse.c     edits from text               edit_trace.c    makes a trace with an edit
  *   edit_layout.c    elements in another order     edit_merge.c    accesses that blocks repeat
  *   edit_blocks.c    blocks in another order       edit_shared.c   accesses to shared memory
- *   seen_set.c       units that blocks have accessed
+ *   edit_hint.c      operators of loads            seen_set.c      units that blocks have accessed
  *
  *   facts.c          counts that the rules need    hints.c         finds, computes and sorts hints
  *   rule_parts.c     what all rules use            rules_layout.c  addresses of the lanes
@@ -37,6 +37,7 @@ enum fth_edit_operator {
     FTH_EDIT_EVICT_FIRST,
     FTH_EDIT_EVICT_LAST,
     FTH_EDIT_NO_ALLOCATE,
+    FTH_EDIT_ASYNC, /* cp.async, one iteration ahead */
     FTH_EDIT_OPERATORS
 };
 
@@ -117,6 +118,13 @@ void fth_merging_destroy(struct fth_merging *merge);
 uint64_t fth_blocks_number(const struct fth_edit *edit, const uint32_t grid[3], uint64_t block);
 /* Computes the grid after the edit. */
 void fth_blocks_grid(const struct fth_edit *edit, const uint32_t grid[3], uint32_t result[3]);
+
+/* ---- edit_hint.c ---- */
+
+/* Gives a load, the instruction `index` of the trace, the operator of an edit. Returns false if
+ * memory is exhausted. */
+bool fth_edit_operator(const struct fth_trace *trace, const struct fth_edit *edit, uint32_t index,
+                       struct fth_trace_instruction *instruction);
 
 /* ---- edit_shared.c ---- */
 
@@ -229,7 +237,8 @@ struct fth_candidates {
 /* A rule adds its candidates. Returns false if memory is exhausted. */
 typedef bool fth_hint_rule(struct fth_candidates *candidates);
 fth_hint_rule fth_rule_structs, fth_rule_uncoalesced, fth_rule_atomics, fth_rule_redundant,
-    fth_rule_capacity, fth_rule_block_order, fth_rule_streaming, fth_rule_bypass, fth_rule_banks;
+    fth_rule_capacity, fth_rule_block_order, fth_rule_streaming, fth_rule_bypass, fth_rule_banks,
+    fth_rule_staged;
 
 /* Formats a text in the arena. NULL: memory is exhausted. */
 FTH_PRINTF(2, 3) char *fth_rule_text(struct fth_arena *arena, const char *format, ...);

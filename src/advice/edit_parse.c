@@ -22,6 +22,7 @@ static const char *const operators[FTH_EDIT_OPERATORS] = {
     [FTH_EDIT_EVICT_FIRST] = "evict_first",
     [FTH_EDIT_EVICT_LAST] = "evict_last",
     [FTH_EDIT_NO_ALLOCATE] = "no_allocate",
+    [FTH_EDIT_ASYNC] = "async",
 };
 
 /* Returns the index in `kinds`, or that of its end. */
@@ -138,8 +139,9 @@ static enum fth_status take_operator(char *text, struct fth_edit *edit, struct f
             *colon = '\0';
             return FTH_OK;
         }
-    return fth_fail(error, FTH_INVALID, operation, text,
-                    "expected LINES:OPERATOR with nc, cg, evict_first, evict_last or no_allocate");
+    return fth_fail(
+        error, FTH_INVALID, operation, text,
+        "expected LINES:OPERATOR with nc, cg, evict_first, evict_last, no_allocate or async");
 }
 
 static enum fth_status parse_blocks(const char *text, const struct fth_trace *trace,

@@ -66,22 +66,6 @@ struct edit_pass {
 
 /* ---- instructions ---- */
 
-/* Gives a load an operator, as another form of the PTX instruction would have it. */
-static void set_operator(struct fth_trace_instruction *instruction,
-                         enum fth_edit_operator load_operator)
-{
-    enum { NONE = 0, CA = 1, CG = 2, NC = 8, L1_MASK = 7, STRONG = 1 << 8 };
-    static const uint32_t priorities[FTH_EDIT_OPERATORS] = {
-        [FTH_EDIT_EVICT_FIRST] = 3, [FTH_EDIT_EVICT_LAST] = 4, [FTH_EDIT_NO_ALLOCATE] = 5};
-    /* .relaxed and .acquire exclude the operators. */
-    instruction->hints &= ~(uint32_t)(L1_MASK | STRONG);
-    instruction->hints |= priorities[load_operator];
-    if (load_operator == FTH_EDIT_NC || load_operator == FTH_EDIT_CG)
-        instruction->cache_op = load_operator == FTH_EDIT_NC ? NC : CG;
-    else if (instruction->cache_op != CA && instruction->cache_op != NC)
-        instruction->cache_op = NONE; /* .cg, .cv and .volatile exclude a priority */
-}
-
 /* Gives all instructions to the writer, so that they have numbers. */
 static enum fth_status add_instructions(struct edit_pass *pass, struct fth_error *error)
 {
@@ -91,8 +75,9 @@ static enum fth_status add_instructions(struct edit_pass *pass, struct fth_error
         return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count; i++) {
         struct fth_trace_instruction instruction = *fth_trace_instruction_at(pass->trace, i);
-        if (pass->edit->kind == FTH_EDIT_HINT && pass->edit->chosen[i])
-            set_operator(&instruction, pass->edit->load_operator);
+        if (pass->edit->kind == FTH_EDIT_HINT && pass->edit->chosen[i] &&
+            !fth_edit_operator(pass->trace, pass->edit, (uint32_t)i, &instruction))
+            return fth_no_memory(error, operation, NULL);
         const size_t number = fth_trace_writer_instruction(pass->writer, &instruction);
         if (number == SIZE_MAX)
             return fth_no_memory(error, operation, NULL);

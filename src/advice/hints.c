@@ -25,9 +25,9 @@ static const double ALMOST_BEST = 0.8;
 /* The rules, in this order: an instruction that one of the first three explains is left out by the
  * others of these three. */
 static fth_hint_rule *const rules[] = {
-    fth_rule_structs,   fth_rule_uncoalesced, fth_rule_atomics,
-    fth_rule_redundant, fth_rule_capacity,    fth_rule_block_order,
-    fth_rule_streaming, fth_rule_bypass,      fth_rule_banks,
+    fth_rule_structs,  fth_rule_uncoalesced, fth_rule_atomics,   fth_rule_redundant,
+    fth_rule_capacity, fth_rule_block_order, fth_rule_streaming, fth_rule_bypass,
+    fth_rule_banks,    fth_rule_staged,
 };
 
 struct fth_hints {

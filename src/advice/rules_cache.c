@@ -1,7 +1,8 @@
-/* Rules about the caches: data that the L1 holds too briefly, loads that bypass it, and blocks
- * whose order makes the L2 miss. */
+/* Rules about the caches: data that the L1 holds too briefly, loads that bypass it, blocks whose
+ * order makes the L2 miss, and loads whose latency a copy to shared memory would hide. */
 #include "advice/advice_parts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,6 +230,58 @@ bool fth_rule_bypass(struct fth_candidates *candidates)
                 .trials = {edit},
                 .trial_count = !edit || *edit,
                 .excess_sectors = (double)(fact->sectors - fact->footprint_sectors)});
+    }
+    free(chosen);
+    return done;
+}
+
+/* ---- loads that only fill shared memory ---- */
+
+/* Returns whether cp.async could copy the data of a load. */
+static bool can_be_copied(const struct fth_trace_instruction *instruction)
+{
+    return (instruction->hints & FTH_TRACE_STAGED) && instruction->kind == FTH_TRACE_READ &&
+           (instruction->bytes == 4 || instruction->bytes == 8 || instruction->bytes == 16);
+}
+
+bool fth_rule_staged(struct fth_candidates *candidates)
+{
+    const struct fth_facts *facts = candidates->facts;
+    bool *chosen = calloc(facts->count + 1, sizeof *chosen);
+    bool done = chosen;
+    size_t first = SIZE_MAX, count = 0;
+    uint64_t sectors = 0;
+    for (size_t i = 0; i < facts->count && done; i++) {
+        chosen[i] = can_be_copied(facts->items[i].instruction);
+        first = chosen[i] && first == SIZE_MAX ? i : first;
+        count += chosen[i];
+        sectors += chosen[i] ? facts->items[i].sectors : 0;
+    }
+    if (done && count) {
+        char place[200];
+        const struct fth_trace_instruction *instruction = facts->items[first].instruction;
+        const char *edit = fth_rule_edit(candidates, "hint", chosen, ":async");
+        done = fth_candidate_add(
+            candidates,
+            &(struct fth_candidate_hint){
+                .hint = {.rule = "staged_loads",
+                         .instruction = instruction,
+                         .text = fth_rule_text(
+                             candidates->arena,
+                             "The warps wait for the data that is loaded at %s, only to store it "
+                             "to shared memory. Copy it with cp.async "
+                             "(__pipeline_memcpy_async(), compute capability 8.0) into a second "
+                             "buffer, one iteration of the loop ahead.",
+                             fth_rule_place(instruction, place, sizeof place)),
+                         .evidence = fth_rule_text(
+                             candidates->arena,
+                             "the results of %zu %s are only stored to shared memory; a warp needs "
+                             "the first one after %" PRIu32 " %s",
+                             count, count == 1 ? "load" : "loads", instruction->wait,
+                             instruction->wait == 1 ? "instruction" : "instructions")},
+                .trials = {edit},
+                .trial_count = !edit || *edit,
+                .excess_sectors = (double)sectors});
     }
     free(chosen);
     return done;

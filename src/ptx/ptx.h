@@ -355,6 +355,7 @@ struct fth_ptx_access {
     bool is_float; /* an atomic on floating-point numbers */
     bool in_registers; /* as in struct fth_ptx_operands: it is no access to memory on a GPU */
     bool is_merged, begins_merged; /* as in struct fth_ptx_operands */
+    bool is_staged;                /* as in struct fth_ptx_operands */
     uint32_t wait;                 /* as in struct fth_ptx_operands */
     /* What the warp has executed so far, as estimated from the PTX (cost/): machine instructions,
      * including this one, and the sum of the latencies of dependent instructions in cycles. */
@@ -441,7 +442,10 @@ struct fth_ptx_operands {
      * words, of which this is not the first (cost/cost_find.c). */
     bool is_merged;
     bool begins_merged; /* the first of these loads */
-    bool drains;        /* waits until all accesses in flight are complete (calls, fences) */
+    /* A load from global memory whose result the function only stores to shared memory
+     * (cost/cost_waits.c). */
+    bool is_staged;
+    bool drains; /* waits until all accesses in flight are complete (calls, fences) */
     /* For a load and for cp.async: machine instructions until the warp needs the result, as
      * estimated from the PTX (cost/cost_waits.c); UINT32_MAX: never, or unknown. */
     uint32_t wait;

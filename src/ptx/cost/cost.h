@@ -43,8 +43,8 @@ bool fth_ptx_find_registers(const struct fth_ptx_module *module,
 
 /* ---- cost_waits.c ---- */
 
-/* Sets `wait` of the operands of all instructions. The function has its costs. Returns false when
- * out of memory. */
+/* Sets `wait` and `is_staged` of the operands of all instructions. The function has its costs.
+ * Returns false when out of memory. */
 bool fth_ptx_find_waits(const struct fth_ptx_module *module,
                         const struct fth_ptx_function *function, const bool *leaders,
                         struct fth_ptx_operands *operands);

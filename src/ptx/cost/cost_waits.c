@@ -8,7 +8,9 @@
  * the warp before the end of its basic block, unless an address, a stored value, a branch or a
  * barrier of the block depends on it. A fence and a call wait for all loads. Of a conditional
  * branch, only one direction is followed: back to the start of a loop the first time, and otherwise
- * straight on. */
+ * straight on.
+ *
+ * Also finds the loads whose result is only stored to shared memory. */
 #include "ptx/cost/cost.h"
 
 #include <stdlib.h>
@@ -112,6 +114,38 @@ static uint32_t scan_from(struct wait_scan *scan, size_t start, bool copies)
     return UINT32_MAX;
 }
 
+/* How a function uses an operand. */
+enum { STORED_TO_SHARED = 1, USED_OTHERWISE = 2 };
+
+/* Sets for each operand how the function uses it. */
+static void find_uses(const struct fth_ptx_function *function, unsigned char *uses)
+{
+    for (size_t pc = 0; pc < function->code_count; pc++) {
+        const struct fth_ptx_inst *inst = &function->code[pc];
+        const bool stores = inst->space == FTH_SPACE_SHARED && fth_ptx_is_opcode(inst, "st");
+        for (size_t i = 0; i < inst->operands->read_count; i++) {
+            const uint32_t operand = inst->operands->reads[i];
+            const bool is_address = inst->s[0] >= 0 && operand == (uint32_t)inst->s[0];
+            const bool is_guard = operand >= function->register_count;
+            uses[operand] |= stores && !is_address && !is_guard ? STORED_TO_SHARED : USED_OTHERWISE;
+        }
+    }
+}
+
+/* Sets which loads are staged. */
+static void find_staged(const struct fth_ptx_function *function, const unsigned char *uses,
+                        struct fth_ptx_operands *operands)
+{
+    for (size_t pc = 0; pc < function->code_count; pc++) {
+        const struct fth_ptx_inst *inst = &function->code[pc];
+        bool staged = inst->space == FTH_SPACE_GLOBAL && fth_ptx_is_opcode(inst, "ld") &&
+                      operands[pc].write_count;
+        for (size_t i = 0; i < operands[pc].write_count && staged; i++)
+            staged = uses[operands[pc].writes[i]] == STORED_TO_SHARED;
+        operands[pc].is_staged = staged;
+    }
+}
+
 bool fth_ptx_find_waits(const struct fth_ptx_module *module,
                         const struct fth_ptx_function *function, const bool *leaders,
                         struct fth_ptx_operands *operands)
@@ -121,13 +155,19 @@ bool fth_ptx_find_waits(const struct fth_ptx_module *module,
                              .leaders = leaders,
                              .depends = calloc(function->operand_count + 1, sizeof(uint32_t)),
                              .followed = calloc(function->code_count + 1, sizeof(uint32_t))};
-    const bool ok = scan.depends && scan.followed;
+    unsigned char *uses = calloc(function->operand_count + 1, 1);
+    const bool ok = scan.depends && scan.followed && uses;
     for (size_t pc = 0; pc < function->code_count && ok; pc++) {
         const bool copies = function->code[pc].async == ASYNC_THREAD;
         operands[pc].wait = UINT32_MAX;
         if (operands[pc].accesses && (operands[pc].write_count || copies))
             operands[pc].wait = scan_from(&scan, pc, copies);
     }
+    if (ok) {
+        find_uses(function, uses);
+        find_staged(function, uses, operands);
+    }
+    free(uses);
     free(scan.depends);
     free(scan.followed);
     return ok;

@@ -501,6 +501,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .in_registers = inst->operands->in_registers,
         .is_merged = inst->operands->is_merged,
         .begins_merged = inst->operands->begins_merged,
+        .is_staged = inst->operands->is_staged,
         .wait = inst->operands->wait,
         .issued = cost.instructions,
         .cycles = cost.cycles,
