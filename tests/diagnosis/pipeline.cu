@@ -1,6 +1,7 @@
-/* Two kernels that load data into shared memory, each with plain loads (staged) and with cp.async in
- * a pipeline with two buffers (async), for the rule staged_loads (docs/model/hints.md). With -DHOST,
- * a program that measures them: the median of 21 launches, each with cold caches, in microseconds. */
+/* Two kernels that load data into shared memory, each with plain loads (staged) and with cp.async
+ * in a pipeline with two buffers (async), for the rule staged_loads (docs/model/hints.md). With
+ * -DHOST, a program that measures them: the median of 21 launches with cold caches, in
+ * microseconds. */
 #include <cuda_pipeline.h>
 #include <cstdio>
 #include <algorithm>
