@@ -271,7 +271,8 @@ bool fth_rule_staged(struct fth_candidates *candidates)
                              "The warps wait for the data that is loaded at %s, only to store it "
                              "to shared memory. Copy it with cp.async "
                              "(__pipeline_memcpy_async(), compute capability 8.0) into a second "
-                             "buffer, one iteration of the loop ahead.",
+                             "buffer, one iteration of the loop ahead. The gain is at most that "
+                             "below: if an SM has many warps, they already hide the latency.",
                              fth_rule_place(instruction, place, sizeof place)),
                          .evidence = fth_rule_text(
                              candidates->arena,
