@@ -81,6 +81,9 @@ struct fth_source_position {
     const char *file; /* as the compiler named it; NULL: unknown */
     uint32_t line;
     const struct fth_source_position *inlined_at; /* NULL: the code is not inlined */
+    /* Name of the inlined function that contains the position, as the compiler encoded it; see
+     * fth_demangle. NULL: unknown, or the position is in the kernel. */
+    const char *function;
 };
 /* Writes a position as text, with file names without their folders, such as "helper.h:2, inlined
  * at kernel.cu:7", and returns `text`. A text that is longer than `size` - 1 is cut. */
