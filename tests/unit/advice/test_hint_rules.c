@@ -491,14 +491,31 @@ static void conflicts_that_padding_does_not_remove_are_no_hint(void **state)
     finish(&advice);
 }
 
-/* A word of padding would misalign accesses of 8 bytes. */
-static void wide_accesses_are_not_padded(void **state)
+/* The padding has the size of an element, so that the elements stay aligned. */
+static void wide_accesses_get_wide_padding(void **state)
 {
     (void)state;
-    struct advice advice = start(make_conflicts(8, 10), true);
-    find(&advice, NULL);
-    assert_null(hint_of(&advice, "bank_conflicts"));
-    finish(&advice);
+    static const struct {
+        uint32_t bytes;
+        const char *text, *evidence; /* NULL: no hint */
+    } rows[] = {
+        {2, "one word longer", "remain with one word of padding per row"},
+        {4, "one word longer", "remain with one word of padding per row"},
+        {8, "one element of 8 bytes longer", "one element of 8 bytes of padding per row"},
+        {16, "one element of 16 bytes longer", "one element of 16 bytes of padding per row"},
+        {32, NULL, NULL},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct advice advice = start(make_conflicts(rows[i].bytes, 10), true);
+        find(&advice, NULL);
+        const struct fth_hint *hint = hint_of(&advice, "bank_conflicts");
+        assert_int_equal(hint != NULL, rows[i].text != NULL);
+        if (hint) {
+            assert_contains(hint->text, rows[i].text);
+            assert_contains(hint->evidence, rows[i].evidence);
+        }
+        finish(&advice);
+    }
 }
 
 /* ---- options ---- */
@@ -567,7 +584,7 @@ int main(void)
         cmocka_unit_test(streams_that_evict_are_found),
         cmocka_unit_test(orders_of_blocks_are_tried),
         cmocka_unit_test(bank_conflicts_are_found),
-        cmocka_unit_test(wide_accesses_are_not_padded),
+        cmocka_unit_test(wide_accesses_get_wide_padding),
         cmocka_unit_test(conflicts_that_padding_does_not_remove_are_no_hint),
         cmocka_unit_test(large_traces_have_hints_without_gains),
         cmocka_unit_test(the_best_hint_comes_first),
