@@ -29,9 +29,7 @@ static bool has_conflicts(const struct fth_candidates *candidates, const struct 
 static bool on_same_line(const struct fth_trace_instruction *a,
                          const struct fth_trace_instruction *b)
 {
-    return a == b ||
-           (a->source_line && a->source_line == b->source_line && a->kind == b->kind &&
-            padding_bytes(a) == padding_bytes(b) && fth_source_equal(a->source, b->source));
+    return padding_bytes(a) == padding_bytes(b) && fth_rule_same_line(a, b);
 }
 
 /* Returns a text on the padding of the rows: words, or elements of more bytes. */
