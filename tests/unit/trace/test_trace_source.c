@@ -21,6 +21,41 @@ static void check_source(const struct fth_source_position *source, const char *e
     assert_string_equal(fth_source_text(source, text, sizeof text), expected);
 }
 
+/* Writes s.trace, with two accesses of an instruction at each of these positions. */
+static void write_trace(const struct fth_source_position *const *sources, size_t count)
+{
+    const uint32_t one[3] = {1, 1, 1};
+    struct fth_trace_writer *writer;
+    struct fth_records records = {0};
+    assert_int_equal(fth_trace_writer_create("s.trace", &writer, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_begin(writer, "k", one, one, NULL), FTH_OK);
+    for (size_t i = 0; i < 2 * count; i++) {
+        const struct fth_trace_instruction facts = {
+            .line = 9, .bytes = 4, .source = sources[i % count]};
+        const size_t number = fth_trace_writer_instruction(writer, &facts);
+        assert_int_equal(number, i % count);
+        const struct fth_record record = {.number = i, .instruction = (uint32_t)number, .mask = 1};
+        assert_true(fth_records_add(&records, &record, &(uint64_t){64 * i}));
+    }
+    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_end(writer, &(struct fth_trace_launch){0}, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
+    fth_records_fini(&records);
+}
+
+/* Checks the functions of instructions 5 and 6, whose positions differ only in the function. */
+static void check_functions(const struct fth_trace *trace)
+{
+    for (size_t i = 5; i < 7; i++) {
+        const struct fth_source_position *at = fth_trace_instruction_at(trace, i)->source;
+        check_source(at, "h.cuh:9, inlined at h.cuh:2, inlined at k.cu:7");
+        assert_string_equal(at->function, i == 5 ? "_Z4loadIfET_PKS0_i" : "_Z4loadIdET_PKS0_i");
+        assert_string_equal(at->inlined_at->function, "middle");
+        assert_null(at->inlined_at->inlined_at->function);
+    }
+    assert_null(fth_trace_instruction_at(trace, 0)->source->function);
+}
+
 /* Positions in the source: with inlined calls, without the name of a file, none, and a list of
  * calls that is longer than a trace keeps. Equal instructions at different positions stay apart. */
 static void positions_are_kept(void **state)
@@ -45,23 +80,7 @@ static void positions_are_kept(void **state)
         .file = "h.cuh", .line = 9, .inlined_at = &named_call, .function = "_Z4loadIdET_PKS0_i"};
     const struct fth_source_position *const sources[] = {&first, &second, &unnamed, NULL,
                                                          deep,   &named,  &twin};
-    const uint32_t one[3] = {1, 1, 1};
-    struct fth_trace_writer *writer;
-    struct fth_records records = {0};
-    assert_int_equal(fth_trace_writer_create("s.trace", &writer, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_begin(writer, "k", one, one, NULL), FTH_OK);
-    for (size_t i = 0; i < 2 * FTH_COUNT(sources); i++) {
-        const struct fth_trace_instruction facts = {
-            .line = 9, .bytes = 4, .source = sources[i % FTH_COUNT(sources)]};
-        const size_t number = fth_trace_writer_instruction(writer, &facts);
-        assert_int_equal(number, i % FTH_COUNT(sources));
-        const struct fth_record record = {.number = i, .instruction = (uint32_t)number, .mask = 1};
-        assert_true(fth_records_add(&records, &record, &(uint64_t){64 * i}));
-    }
-    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_end(writer, &(struct fth_trace_launch){0}, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
-    fth_records_fini(&records);
+    write_trace(sources, FTH_COUNT(sources));
 
     /* The complete file, and one without its index. */
     struct fth_buffer file = {0};
@@ -84,14 +103,7 @@ static void positions_are_kept(void **state)
         for (; at; at = at->inlined_at)
             assert_int_equal(at->line, ++levels);
         assert_int_equal(levels, FTH_MAX_SOURCE_LEVELS);
-        for (size_t i = 5; i < 7; i++) {
-            at = fth_trace_instruction_at(trace, i)->source;
-            check_source(at, "h.cuh:9, inlined at h.cuh:2, inlined at k.cu:7");
-            assert_string_equal(at->function, i == 5 ? "_Z4loadIfET_PKS0_i" : "_Z4loadIdET_PKS0_i");
-            assert_string_equal(at->inlined_at->function, "middle");
-            assert_null(at->inlined_at->inlined_at->function);
-        }
-        assert_null(fth_trace_instruction_at(trace, 0)->source->function);
+        check_functions(trace);
         fth_trace_close(trace);
         close(fd);
     }
