@@ -46,6 +46,8 @@ struct fth_ptx_label_use {
 struct fth_ptx_place {
     struct fth_source_position position; /* fth_ptx_name_places sets the names */
     uint32_t file_number, column;
+    const char *file_text; /* name of the file in a comment, without folders; NULL: the number */
+    size_t file_size;
     const char *label; /* of the function's name in .debug_str, in the text; NULL: none */
     size_t label_size;
     uint64_t label_offset; /* of the name from the label, in bytes */

@@ -57,3 +57,7 @@ fathom model many.ptx -b 32 -a 'ptr:u32[256]' --gpu h200 -q --source
 fathom model many.ptx -b 32 -a 'ptr:u32[256]' --gpu h200 -q --lines
 # The name of a function without a position.
 printf '# instruction 0 bytes 4 line 1 source 2\n# function 0 f\n0 0 0 R:0 1 0x100\n' | fathom trace -; echo $?
+# Triton writes the calls of inlined functions as comments.
+softmax=$FATHOM_ROOT/tests/modern/triton/rows/softmax
+grep -c '^[[:space:]]*\.loc.*standard\.py.*@\[ kernels_basic\.py' "$softmax.ptx"
+fathom model "$softmax.json" --gpu h200 -q --lines

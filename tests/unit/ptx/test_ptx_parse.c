@@ -320,6 +320,48 @@ static void functions_follow_the_calls(void **state)
     assert_string_equal(positions.text, "b a -\n-\n");
 }
 
+/* LLVM writes the calls of inlined functions as comments. Other comments are none. */
+static void comments_name_inlined_calls(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *comment, *expected;
+    } rows[] = {
+        {"// a.py:5:1 @[ k.py:9:3 ]", "a.py:5, inlined at k.py:9\n"},
+        {"//a.py:5:1 @[ a.py:7:2 @[ k.py:9:3 ] ]",
+         "a.py:5, inlined at a.py:7, inlined at k.py:9\n"},
+        {"// a.py:5:1 @[ other.py:9:3 ]", "a.py:5, inlined at other.py:9\n"}, /* no .file of it */
+        {", function_name $a, inlined_at 1 4 1 // a.py:5:1 @[ k.py:9:3 ]",
+         "a.py:5, inlined at k.py:4\n"},
+        {"", "a.py:5\n"},
+        {"// a.py:5:1", "a.py:5\n"},
+        {"// a.py:5:2 @[ k.py:9:3 ]", "a.py:5\n"}, /* another column */
+        {"// a.py:6:1 @[ k.py:9:3 ]", "a.py:5\n"}, /* another line */
+        {"// a.py:5:1 @[ k.py:9 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[ :9:3 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[ k.py:9:99999999999 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[ k\033.py:9:3 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[", "a.py:5\n"},
+        {"// a.py:5:1 @", "a.py:5\n"},
+        {"// @[ k.py:9:3 ]", "a.py:5\n"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct positions positions = {""};
+        struct fth_ptx_observer observer = {.user = &positions, .access = store_position};
+        uint32_t words[64];
+        char text[1024], expected[200];
+        snprintf(text, sizeof text, "%s.loc 2 5 1 %s\n%s",
+                 HEAD ".entry k(.param .u64 p) { .reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
+                      "ld.param.u64 %rd1, [p];\n",
+                 rows[i].comment,
+                 "ld.global.u32 %r1, [%rd1]; ret; }\n.file 1 \"/src/k.py\"\n.file 2 \"a.py\"\n");
+        run_kernel(text, &observer, 0, words);
+        snprintf(expected, sizeof expected, "7 2 %s", rows[i].expected);
+        assert_string_equal(positions.text + strcspn(positions.text, " "),
+                            expected + strcspn(expected, " "));
+    }
+}
+
 /* A position of another function is not the call of an inlined function. */
 static void positions_belong_to_one_function(void **state)
 {
@@ -570,6 +612,7 @@ int main(void)
         cmocka_unit_test(positions_name_files_and_inlined_calls),
         cmocka_unit_test(positions_name_inlined_functions),
         cmocka_unit_test(functions_follow_the_calls),
+        cmocka_unit_test(comments_name_inlined_calls),
         cmocka_unit_test(positions_belong_to_one_function),
         cmocka_unit_test(source_texts_are_cut),
         cmocka_unit_test(initial_values_fill_variables),
