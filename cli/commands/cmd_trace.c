@@ -195,9 +195,12 @@ static void print_instructions(const struct fth_trace *trace, size_t *numbers)
                    FTH_TRACE_TEXTURE_LANES(instruction->hints));
         putchar('\n');
         const struct fth_source_position *source = instruction->source;
-        for (; source; source = source->inlined_at)
+        for (; source; source = source->inlined_at) {
             printf("# source %zu %" PRIu32 " %s\n", number, source->line,
                    source->file ? source->file : "");
+            if (source->function)
+                printf("# function %zu %s\n", number, source->function);
+        }
         numbers[i] = number++;
     }
 }

@@ -24,8 +24,8 @@ extern "C" {
  *                           no_allocate, or async for cp.async in a pipeline with two buffers
  *     blocks=swap, tileN    blocks are numbered in another order: x and y are swapped, or each
  *                           square of N x N blocks gets consecutive numbers
- *     pad=LINES             these accesses to shared memory have the wavefronts that remain if a
- *                           word of padding follows every 32 words
+ *     pad=LINES             these accesses to shared memory have the wavefronts that remain if the
+ *                           rows of the array are one element longer
  *
  * LINES is a list of lines, separated by commas, or "all". A line is a number, which is a line of
  * the PTX, or FILE:LINE of the source. */

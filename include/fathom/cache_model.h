@@ -105,7 +105,7 @@ struct fth_shared_counts {
     uint64_t requests[3]; /* warp accesses, by enum fth_trace_access_kind */
     uint64_t wavefronts;
     uint64_t ideal_wavefronts;  /* wavefronts without bank conflicts */
-    uint64_t padded_wavefronts; /* wavefronts if a word of padding followed every 32 words */
+    uint64_t padded_wavefronts; /* wavefronts if the rows of the array were one element longer */
 };
 
 /* What the threads of a kernel need. All are 0 unless fth_model_options.diagnose is set. The arrays

@@ -58,8 +58,8 @@
  *
  *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference,
  *       fth_enrolled, fth_hint, fth_model_curve, fth_model_intervals, fth_model_row,
- *       fth_replay_launch, fth_replay_parameter, fth_trace_access, fth_trace_instruction,
- *       fth_trace_launch, fth_trace_row, fth_trace_shared
+ *       fth_replay_launch, fth_replay_parameter, fth_source_position, fth_trace_access,
+ *       fth_trace_instruction, fth_trace_launch, fth_trace_row, fth_trace_shared
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.
@@ -71,7 +71,7 @@
  *       fth_hint_figures, fth_identification, fth_launch_totals, fth_launch_view, fth_log,
  *       fth_model_counts, fth_model_demand, fth_model_floors, fth_model_interval,
  *       fth_model_misses, fth_model_parameter, fth_model_profile, fth_model_traffic, fth_series,
- *       fth_shard, fth_shared_counts, fth_source_position, fth_table, fth_verdict
+ *       fth_shard, fth_shared_counts, fth_table, fth_verdict
  *
  *   All other structs are opaque. Enumerations can get further constants at their end. */
 #ifndef FATHOM_FATHOM_H

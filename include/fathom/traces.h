@@ -81,6 +81,9 @@ struct fth_source_position {
     const char *file; /* as the compiler named it; NULL: unknown */
     uint32_t line;
     const struct fth_source_position *inlined_at; /* NULL: the code is not inlined */
+    /* Name of the inlined function that contains the position, as the compiler encoded it; see
+     * fth_demangle. NULL: unknown, or the position is in the kernel. */
+    const char *function;
 };
 /* Writes a position as text, with file names without their folders, such as "helper.h:2, inlined
  * at kernel.cu:7", and returns `text`. A text that is longer than `size` - 1 is cut. */
@@ -155,12 +158,14 @@ FTH_API const char *fth_trace_kind_name(const struct fth_trace_instruction *inst
  * banks (docs/results/counters-h200.md). Accesses to the shared memory of other blocks of a cluster
  * have no wavefronts, except that an atomic counts as one. */
 struct fth_trace_shared {
-    uint32_t instruction;       /* index of the instruction, which has FTH_TRACE_SHARED */
-    uint64_t requests;          /* warp accesses */
-    uint64_t threads;           /* thread accesses */
-    uint64_t wavefronts;        /* as the counters of a GPU count them */
-    uint64_t ideal_wavefronts;  /* without bank conflicts */
-    uint64_t padded_wavefronts; /* if a word of padding followed every 32 words of 4 bytes */
+    uint32_t instruction;      /* index of the instruction, which has FTH_TRACE_SHARED */
+    uint64_t requests;         /* warp accesses */
+    uint64_t threads;          /* thread accesses */
+    uint64_t wavefronts;       /* as the counters of a GPU count them */
+    uint64_t ideal_wavefronts; /* without bank conflicts */
+    /* Wavefronts if an element of padding followed every 32 elements, or every 128 bytes, whichever
+     * gives fewer. An element has the size of the access, at least 4 bytes. */
+    uint64_t padded_wavefronts;
 };
 /* Returns the `index`-th instruction of a launch that accesses shared memory; NULL past the last.
  * Instructions of cp.async, of bulk copies, of mbarriers and of wgmma are left out. Traces of

@@ -249,9 +249,17 @@ bool fth_candidate_add(struct fth_candidates *candidates,
  * facts. "": a line is unknown. NULL: memory is exhausted. */
 const char *fth_rule_edit(struct fth_candidates *candidates, const char *name, const bool *chosen,
                           const char *end);
+/* Adds a candidate whose only trial is fth_rule_edit with these arguments. A candidate with an
+ * unknown line has no trial. */
+bool fth_candidate_add_edit(struct fth_candidates *candidates, struct fth_candidate_hint candidate,
+                            const char *name, const bool *chosen, const char *end);
 /* Writes where an instruction is, such as "kernel.cu:7" or "PTX line 45". */
 const char *fth_rule_place(const struct fth_trace_instruction *instruction, char *text,
                            size_t size);
+/* Returns whether two instructions are of the same kind and on the same source line, as copies of
+ * an instruction that the compiler has unrolled are. */
+bool fth_rule_same_line(const struct fth_trace_instruction *a,
+                        const struct fth_trace_instruction *b);
 /* Chooses the facts of the same kind and the same source line as `first`, from `first` on: an
  * instruction that the compiler has unrolled. Facts that are explained are left out. */
 void fth_rule_unrolled(const struct fth_candidates *candidates, size_t first, bool *chosen);

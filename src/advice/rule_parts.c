@@ -56,6 +56,15 @@ const char *fth_rule_edit(struct fth_candidates *candidates, const char *name, c
     return copy;
 }
 
+bool fth_candidate_add_edit(struct fth_candidates *candidates, struct fth_candidate_hint candidate,
+                            const char *name, const bool *chosen, const char *end)
+{
+    const char *edit = fth_rule_edit(candidates, name, chosen, end);
+    candidate.trials[0] = edit;
+    candidate.trial_count = !edit || *edit;
+    return fth_candidate_add(candidates, &candidate);
+}
+
 const char *fth_rule_place(const struct fth_trace_instruction *instruction, char *text, size_t size)
 {
     if (fth_source_file(instruction->source))
@@ -69,15 +78,18 @@ const char *fth_rule_place(const struct fth_trace_instruction *instruction, char
     return text;
 }
 
+bool fth_rule_same_line(const struct fth_trace_instruction *a,
+                        const struct fth_trace_instruction *b)
+{
+    return a == b || (a->source_line && a->source_line == b->source_line && a->kind == b->kind &&
+                      fth_source_equal(a->source, b->source));
+}
+
 void fth_rule_unrolled(const struct fth_candidates *candidates, size_t first, bool *chosen)
 {
     const struct fth_facts *facts = candidates->facts;
-    const struct fth_trace_instruction *model = facts->items[first].instruction;
-    for (size_t i = 0; i < facts->count; i++) {
-        const struct fth_trace_instruction *other = facts->items[i].instruction;
-        chosen[i] =
-            i == first || (i > first && !candidates->explained[i] && model->source_line &&
-                           other->kind == model->kind && other->source_line == model->source_line &&
-                           fth_source_equal(other->source, model->source));
-    }
+    for (size_t i = 0; i < facts->count; i++)
+        chosen[i] = i == first || (i > first && !candidates->explained[i] &&
+                                   fth_rule_same_line(facts->items[i].instruction,
+                                                      facts->items[first].instruction));
 }

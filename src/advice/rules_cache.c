@@ -199,39 +199,57 @@ static bool bypasses(const struct fth_facts *facts, const struct fth_fact *fact)
     return true;
 }
 
+/* Adds a candidate for the chosen loads, which are on one source line. `first` is one of them. */
+static bool add_bypass(struct fth_candidates *candidates, const struct fth_trace_instruction *first,
+                       const bool *chosen)
+{
+    const struct fth_facts *facts = candidates->facts;
+    double sectors = 0, footprint = 0;
+    char place[200];
+    for (size_t i = 0; i < facts->count; i++) {
+        sectors += chosen[i] ? (double)facts->items[i].sectors : 0;
+        footprint += chosen[i] ? (double)facts->items[i].footprint_sectors : 0;
+    }
+    return fth_candidate_add_edit(
+        candidates,
+        (struct fth_candidate_hint){
+            .hint = {.rule = "l1_bypass",
+                     .instruction = first,
+                     .text = fth_rule_text(
+                         candidates->arena,
+                         "The load at %s bypasses the L1, although the kernel loads its data "
+                         "several times and does not write it. Use a plain load, or "
+                         "ld.global.nc (const __restrict__), unless another kernel writes the "
+                         "data at the same time.",
+                         fth_rule_place(first, place, sizeof place)),
+                     .evidence =
+                         fth_rule_text(candidates->arena, "each sector is loaded %.1f times",
+                                       sectors / footprint)},
+            .excess_sectors = sectors - footprint},
+        "hint", chosen, ":nc");
+}
+
 bool fth_rule_bypass(struct fth_candidates *candidates)
 {
     const struct fth_facts *facts = candidates->facts;
-    bool *chosen = calloc(facts->count + 1, sizeof *chosen);
-    bool done = chosen;
+    const struct fth_fact *items = facts->items;
+    bool *left = calloc(2 * facts->count + 1, sizeof *left); /* loads without a candidate */
+    bool done = true;
+    if (!left)
+        return false;
+    bool *chosen = left + facts->count;
+    for (size_t i = 0; i < facts->count; i++)
+        left[i] = bypasses(facts, &items[i]);
     for (size_t i = 0; i < facts->count && done; i++) {
-        const struct fth_fact *fact = &facts->items[i];
-        char place[200];
-        if (!bypasses(facts, fact))
+        if (!left[i])
             continue;
-        memset(chosen, 0, facts->count * sizeof *chosen);
-        chosen[i] = true;
-        const char *edit = fth_rule_edit(candidates, "hint", chosen, ":nc");
-        done = fth_candidate_add(
-            candidates,
-            &(struct fth_candidate_hint){
-                .hint = {.rule = "l1_bypass",
-                         .instruction = fact->instruction,
-                         .text = fth_rule_text(
-                             candidates->arena,
-                             "The load at %s bypasses the L1, although the kernel loads its data "
-                             "several times and does not write it. Use a plain load, or "
-                             "ld.global.nc (const __restrict__), unless another kernel writes the "
-                             "data at the same time.",
-                             fth_rule_place(fact->instruction, place, sizeof place)),
-                         .evidence = fth_rule_text(
-                             candidates->arena, "each sector is loaded %.1f times",
-                             (double)fact->sectors / (double)fact->footprint_sectors)},
-                .trials = {edit},
-                .trial_count = !edit || *edit,
-                .excess_sectors = (double)(fact->sectors - fact->footprint_sectors)});
+        for (size_t k = 0; k < facts->count; k++) {
+            chosen[k] = left[k] && fth_rule_same_line(items[i].instruction, items[k].instruction);
+            left[k] = left[k] && !chosen[k];
+        }
+        done = add_bypass(candidates, items[i].instruction, chosen);
     }
-    free(chosen);
+    free(left);
     return done;
 }
 

@@ -64,19 +64,17 @@ static bool add(struct fth_candidates *candidates, const char *rule, size_t firs
         return true;
     for (size_t i = 0; i < facts->count; i++)
         candidates->explained[i] = candidates->explained[i] || chosen[i];
-    const char *edit = fth_rule_edit(candidates, "layout", chosen, "");
-    return fth_candidate_add(
+    return fth_candidate_add_edit(
         candidates,
-        &(struct fth_candidate_hint){
+        (struct fth_candidate_hint){
             .hint = {.rule = rule,
                      .instruction = facts->items[first].instruction,
                      .text = text,
                      .evidence = fth_rule_text(
                          candidates->arena, "%s%.1f sectors per request; %.1f would do", stride,
                          sums.sectors / sums.requests, sums.ideal / sums.requests)},
-            .trials = {edit},
-            .trial_count = !edit || *edit,
-            .excess_sectors = sums.sectors - sums.ideal});
+            .excess_sectors = sums.sectors - sums.ideal},
+        "layout", chosen, "");
 }
 
 /* ---- array of structs ---- */

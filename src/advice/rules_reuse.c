@@ -34,10 +34,9 @@ bool fth_rule_atomics(struct fth_candidates *candidates)
             continue;
         for (size_t k = i; k < facts->count; k++)
             candidates->explained[k] = candidates->explained[k] || chosen[k];
-        const char *edit = fth_rule_edit(candidates, "merge", chosen, "");
-        done = fth_candidate_add(
+        done = fth_candidate_add_edit(
             candidates,
-            &(struct fth_candidate_hint){
+            (struct fth_candidate_hint){
                 .hint = {.rule = "atomics",
                          .instruction = fact->instruction,
                          .text = fth_rule_text(
@@ -50,9 +49,8 @@ bool fth_rule_atomics(struct fth_candidates *candidates)
                              fth_rule_text(candidates->arena,
                                            "each block updates an address %.1f times on average",
                                            accesses / pairs)},
-                .trials = {edit},
-                .trial_count = !edit || *edit,
-                .excess_sectors = accesses - pairs});
+                .excess_sectors = accesses - pairs},
+            "merge", chosen, "");
     }
     free(chosen);
     return done;
@@ -95,11 +93,10 @@ bool fth_rule_redundant(struct fth_candidates *candidates)
     bool done = true;
     if (most != SIZE_MAX && repeated >= MIN_PART * all) {
         choose_loads(facts, shared, chosen);
-        const char *edit = fth_rule_edit(candidates, "merge", chosen, "");
         const struct fth_trace_instruction *instruction = facts->items[most].instruction;
-        done = fth_candidate_add(
+        done = fth_candidate_add_edit(
             candidates,
-            &(struct fth_candidate_hint){
+            (struct fth_candidate_hint){
                 .hint = {.rule = "redundant_loads",
                          .instruction = instruction,
                          .text = fth_rule_text(
@@ -112,9 +109,8 @@ bool fth_rule_redundant(struct fth_candidates *candidates)
                              candidates->arena,
                              "another warp of the block has loaded %.0f %% of the sectors before",
                              100 * repeated / sectors)},
-                .trials = {edit},
-                .trial_count = !edit || *edit,
-                .excess_sectors = repeated});
+                .excess_sectors = repeated},
+            "merge", chosen, "");
     }
     free(shared);
     return done;

@@ -1,4 +1,4 @@
-/* The rule about shared memory: bank conflicts that a word of padding per row removes. */
+/* The rule about shared memory: bank conflicts that an element of padding per row removes. */
 #include "advice/advice_parts.h"
 
 #include <stdlib.h>
@@ -9,23 +9,35 @@
  * not solve the problem. */
 static const double MIN_RATIO = 1.5, MAX_PADDED_RATIO = 1.25;
 
+/* Returns the bytes by which a row must be longer, so that its elements stay aligned. */
+static unsigned padding_bytes(const struct fth_trace_instruction *instruction)
+{
+    return instruction->bytes <= 4 ? 4 : instruction->bytes <= 8 ? 8 : 16;
+}
+
 /* Returns whether padding removes the bank conflicts of an instruction of the kernel. */
 static bool has_conflicts(const struct fth_candidates *candidates, const struct fth_model_row *row)
 {
     const double ideal = (double)row->shared.ideal_wavefronts;
-    /* A word of padding would misalign wider accesses. */
-    return row->instruction && row->instruction->bytes <= 4 && ideal > 0 &&
+    return row->instruction && row->instruction->bytes <= 16 && ideal > 0 &&
            strcmp(row->kernel, candidates->facts->kernel) == 0 &&
            (double)row->shared.wavefronts >= MIN_RATIO * ideal &&
            (double)row->shared.padded_wavefronts <= MAX_PADDED_RATIO * ideal;
 }
 
-/* Returns whether two instructions are on the same source line. */
+/* Returns whether two instructions are on the same source line, and need the same padding. */
 static bool on_same_line(const struct fth_trace_instruction *a,
                          const struct fth_trace_instruction *b)
 {
-    return a == b || (a->source_line && a->source_line == b->source_line && a->kind == b->kind &&
-                      fth_source_equal(a->source, b->source));
+    return padding_bytes(a) == padding_bytes(b) && fth_rule_same_line(a, b);
+}
+
+/* Returns a text on the padding of the rows: words, or elements of more bytes. */
+static const char *padding_text(struct fth_arena *arena,
+                                const struct fth_trace_instruction *instruction)
+{
+    const unsigned bytes = padding_bytes(instruction);
+    return bytes == 4 ? "one word" : fth_rule_text(arena, "one element of %u bytes", bytes);
 }
 
 /* Sums of the instructions on one source line, and the edit for them. */
@@ -50,7 +62,8 @@ static bool add_line(struct fth_candidates *candidates,
 {
     char place[200];
     const bool known = instruction->line && !line->edit.failed;
-    return !line->edit.failed &&
+    const char *padding = padding_text(candidates->arena, instruction);
+    return !line->edit.failed && padding &&
            fth_candidate_add(
                candidates,
                &(struct fth_candidate_hint){
@@ -61,15 +74,15 @@ static bool add_line(struct fth_candidates *candidates,
                            .text = fth_rule_text(
                                candidates->arena,
                                "Lanes of a warp access different words of the same bank of "
-                               "shared memory at %s. Make the rows of the array one word "
-                               "longer, such as [32][33] instead of [32][32].",
-                               fth_rule_place(instruction, place, sizeof place)),
+                               "shared memory at %s. Make the rows of the array %s longer, such "
+                               "as [32][33] instead of [32][32].",
+                               fth_rule_place(instruction, place, sizeof place), padding),
                            .evidence = fth_rule_text(
                                candidates->arena,
                                "%.1f wavefronts per request; %.1f would do, and %.1f remain with "
-                               "a word of padding per 32 words",
+                               "%s of padding per row",
                                line->wavefronts / line->requests, line->ideal / line->requests,
-                               line->padded / line->requests),
+                               line->padded / line->requests, padding),
                        },
                    .trials = {known ? fth_arena_text(candidates->arena, line->edit.data) : ""},
                    .trial_count = known,

@@ -77,6 +77,7 @@ enum fth_part {
     FTH_PART_INSTRUCTIONS = 0x54534e49, /* "INST": instructions that later frames refer to */
     FTH_PART_FRAME = 0x4d415246,        /* "FRAM": some accesses of one run */
     FTH_PART_SOURCES = 0x45435253,      /* "SRCE": positions of instructions in the source */
+    FTH_PART_FUNCTIONS = 0x434e5546,    /* "FUNC": inlined functions that contain these positions */
     FTH_PART_LAUNCH_END = 0x444e454c,   /* "LEND": totals of a launch that is complete */
     FTH_PART_PACE = 0x45434150,         /* "PACE": what a launch executes between accesses */
     FTH_PART_SHARED = 0x52414853,       /* "SHAR": accesses of a launch to shared memory */
@@ -221,9 +222,28 @@ bool fth_source_equal(const struct fth_source_position *a, const struct fth_sour
  * if memory is exhausted. */
 bool fth_source_copy(const struct fth_source_position *source, struct fth_arena *arena,
                      const struct fth_source_position **copy);
-/* Encode and decode the position of one instruction; NULL stands for an unknown position. */
+/* Encode and decode the position of one instruction, without functions; NULL stands for an unknown
+ * position. */
 void fth_put_source(const struct fth_source_position *source, struct fth_buffer *out);
 const struct fth_source_position *fth_get_source(struct fth_bytes *bytes, struct fth_arena *arena);
+
+/* The names of the functions of one part, each once. */
+struct fth_function_names {
+    const char **items; /* borrowed; the list itself is allocated with malloc */
+    size_t count, capacity;
+};
+/* Adds the functions of a list of positions. Returns false if memory is exhausted. */
+bool fth_function_names_add(struct fth_function_names *names,
+                            const struct fth_source_position *source);
+/* Encodes the names. */
+void fth_put_function_names(const struct fth_function_names *names, struct fth_buffer *out);
+/* Encodes the functions of the positions of one instruction. */
+void fth_put_functions(const struct fth_function_names *names,
+                       const struct fth_source_position *source, struct fth_buffer *out);
+/* Decodes a part of type FTH_PART_SOURCES or FTH_PART_FUNCTIONS. The latter follows the former,
+ * whose positions it refers to. */
+void fth_get_sources(uint32_t type, struct fth_trace_instruction *instructions, size_t count,
+                     struct fth_bytes *bytes, struct fth_arena *arena);
 
 /* ---- pace.c ---- */
 

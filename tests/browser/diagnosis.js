@@ -160,12 +160,22 @@ module.exports = ({ test, open, report, written, data, root, work, fathom, csvOf
     model.kernels[0].demangled = bad;
     model.kernels[0].bottleneck = "__proto__";
     model.kernels.push({ kernel: "x", l1: { sectors: [1], hits: null }, l2: { sectors: [], hits: 5 }, shared: 7, floors_us: "x", l1_misses: 3, hit_ratios: null, moved_bytes: [], requested_bytes: [bad] });
-    model.instructions[0].inlined_at = [{ source_file: bad, source_line: 3 }];
+    model.instructions[0].inlined_at = [{ source_file: bad, source_line: 3, function: bad }];
+    model.instructions[0].function = bad;
     const page = await open(browser, report("hostile-model", written("hostile-model.json", model)));
     await page.waitForTimeout(200);
     assert.deepStrictEqual(await page.evaluate(() => [window.hacked, document.querySelectorAll("img").length, document.documentElement.scrollWidth]), [undefined, 0, 1280]);
     assert.match(await page.locator("#chart-hints li").first().innerText(), /<\/script><img src=x/);
     assert.strictEqual(await page.locator("main p.note", { hasText: "does not match its schema" }).count(), 0);
+    assert.deepStrictEqual(page.faults, []);
+    await page.context().close();
+  });
+
+  test("the annotated source names inlined functions", async ({ browser }) => {
+    const model = read(runs()[0]);
+    for (const row of model.instructions.filter((r) => Array.isArray(r.inlined_at))) row.function = "put<float>";
+    const page = await open(browser, report("functions", written("functions.json", model)));
+    assert.match(await page.locator("#chart-source tbody").first().innerText(), /put\(out, n, x, y \+ i[^]*with inlined put<float> \(tile\.cuh:7\)/);
     assert.deepStrictEqual(page.faults, []);
     await page.context().close();
   });

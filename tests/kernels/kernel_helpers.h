@@ -120,6 +120,7 @@ void check_near(const char *what, size_t index, double got, double want, double 
     TEST(pixels)                                                                                   \
     TEST(generic)                                                                                  \
     TEST(async_copy)                                                                               \
+    TEST(inlined)                                                                                  \
     /* textures.c */                                                                               \
     TEST(sample_bilinear)                                                                          \
     TEST(sample_volume)                                                                            \

@@ -472,3 +472,18 @@ void kernel_async_copy(void **state)
     }
     CHECK_INTEGERS("out", out, want, BLOCKS * 32);
 }
+
+void kernel_inlined(void **state)
+{
+    struct kernel *k = *state;
+    enum { COUNT = 100 };
+    load_kernel(k, "memory/inlined", "inlined");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *in = add_buffer(k, COUNT * sizeof *in);
+    float *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
+    fill_f32(k, in, COUNT, -1, 1);
+    launch(k, 4, 32);
+    for (int i = 0; i < COUNT; i++)
+        want[i] = in[i] + in[i + 8 < COUNT ? i + 8 : COUNT - 1];
+    check_f32("out", out, want, COUNT, 0);
+}

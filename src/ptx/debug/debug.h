@@ -1,6 +1,6 @@
 /* The debug information of PTX, for the files of debug/.
  *
- *   debug_sections.c  the bytes of a section, from the directives of the text
+ *   debug_sections.c  the bytes and labels of a section, from the directives of the text
  *   debug_entries.c   the entries (DIEs) of DWARF 2 to 4: types, kernels and their parameters
  *   debug_members.c   fth_ptx_debug_members: the members of a parameter
  *
@@ -53,8 +53,28 @@ struct fth_ptx_debug {
     size_t count, capacity;
 };
 
-/* Appends the bytes of a section of this name, such as ".debug_info". Labels are zeros. */
-void fth_debug_section(const char *text, const char *name, struct fth_buffer *bytes);
+/* The definition of a label in a section. */
+struct fth_debug_label {
+    const char *name; /* in the text, not terminated */
+    size_t size;      /* of the name */
+    size_t offset;    /* in the section */
+};
+struct fth_debug_labels {
+    struct fth_debug_label *items;
+    size_t count, capacity;
+    bool failed; /* out of memory */
+};
+
+/* Appends the bytes of a section of this name, such as ".debug_info". Uses of labels are zeros.
+ * Adds the labels that the section defines to `labels`, which can be NULL. */
+void fth_debug_section(const char *text, const char *name, struct fth_buffer *bytes,
+                       struct fth_debug_labels *labels);
+/* Sorts the labels by their names, as fth_debug_labels_find expects them. */
+void fth_debug_labels_sort(struct fth_debug_labels *labels);
+/* Returns the label of this name, or NULL. */
+const struct fth_debug_label *fth_debug_labels_find(const struct fth_debug_labels *labels,
+                                                    const char *name, size_t size);
+void fth_debug_labels_fini(struct fth_debug_labels *labels);
 /* Reads the entries of all units. Returns false without memory; entries that cannot be read end the
  * list. */
 bool fth_debug_read_entries(struct fth_ptx_debug *debug);

@@ -18,8 +18,8 @@ enum fth_status fth_ptx_debug_open(const struct fth_ptx_module *module, struct f
     *out = NULL;
     if (!debug)
         return fth_no_memory(error, "read debug information", NULL);
-    fth_debug_section(text, ".debug_info", &debug->info);
-    fth_debug_section(text, ".debug_abbrev", &debug->abbreviations);
+    fth_debug_section(text, ".debug_info", &debug->info, NULL);
+    fth_debug_section(text, ".debug_abbrev", &debug->abbreviations, NULL);
     const bool is_there = debug->info.size && debug->abbreviations.size;
     const bool ok = !debug->info.failed && !debug->abbreviations.failed &&
                     (!is_there || fth_debug_read_entries(debug));

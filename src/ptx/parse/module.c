@@ -183,8 +183,7 @@ static bool parse_module(struct fth_ptx_parser *parser)
     while (parser->lexer.token.kind != TOKEN_END)
         if (!parse_directive(parser))
             return false;
-    fth_ptx_name_files(parser);
-    return parser->lexer.status == FTH_OK && finish(parser);
+    return fth_ptx_name_places(parser) && parser->lexer.status == FTH_OK && finish(parser);
 }
 
 static void parser_destroy(struct fth_ptx_parser *parser)

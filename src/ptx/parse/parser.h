@@ -44,9 +44,14 @@ struct fth_ptx_label_use {
 
 /* A position in the source, from a .loc directive. */
 struct fth_ptx_place {
-    struct fth_source_position position; /* the name of the file is set by fth_ptx_name_files */
+    struct fth_source_position position; /* fth_ptx_name_places sets the names */
     uint32_t file_number, column;
-    size_t function; /* index of the function that the directive is in */
+    const char *file_text; /* name of the file in a comment, without folders; NULL: the number */
+    size_t file_size;
+    const char *label; /* of the function's name in .debug_str, in the text; NULL: none */
+    size_t label_size;
+    uint64_t label_offset; /* of the name from the label, in bytes */
+    size_t function;       /* index of the function that the directive is in */
     struct fth_ptx_place *next_in_bucket;
 };
 
@@ -79,6 +84,7 @@ struct fth_ptx_parser {
     struct fth_ptx_label_use *uses;
     size_t use_count, use_capacity;
     struct fth_ptx_place *places[BUCKETS]; /* of all .loc directives, the last one first */
+    bool has_function_names;               /* of at least one of them */
     struct fth_ptx_file *files;
     size_t file_count, file_capacity;
     uint32_t file;                            /* from the last .loc: the number of the file, */
@@ -145,9 +151,9 @@ bool fth_ptx_skip_braces(struct fth_ptx_parser *parser);
 bool fth_ptx_parse_location(struct fth_ptx_parser *parser);
 /* Parses a .file directive after ".file". */
 bool fth_ptx_parse_file(struct fth_ptx_parser *parser);
-/* Sets the names of the files of all positions. Called at the end, because compilers write .file
- * directives after the functions. */
-void fth_ptx_name_files(struct fth_ptx_parser *parser);
+/* Sets the names of the files and functions of all positions. Called at the end, because compilers
+ * write .file directives and the section .debug_str after the functions. */
+bool fth_ptx_name_places(struct fth_ptx_parser *parser);
 
 /* ---- data.c ---- */
 

@@ -178,7 +178,7 @@ const MAX_CONFLICTS = 24; /* instructions in the chart of bank conflicts, those 
 function bankConflicts(grid, model) {
   const all = listOf(model.instructions).map((row) => ({ row, n: d3.sum(kinds(field(row.shared, "requests"))), s: row.shared || {} })).filter(({ n, s }) => n > 0 && s.wavefronts > 0).sort((a, b) => (b.s.wavefronts - b.s.ideal_wavefronts) - (a.s.wavefronts - a.s.ideal_wavefronts));
   if (!all.length) return;
-  const shown = all.slice(0, MAX_CONFLICTS), names = ["wavefronts per request", "without bank conflicts", "with one word of padding per 32 words"];
+  const shown = all.slice(0, MAX_CONFLICTS), names = ["wavefronts per request", "without bank conflicts", "with one element of padding per row"];
   const place = (row) => `${row.source_line ? positionOf(row) : `PTX line ${row.line}`} ${textOf(row.kind).replace("shared ", "")}`;
   const frame = addFigure(grid, { title: "Bank conflicts", name: "bank-conflicts", note: `Shared-memory wavefronts per request of each instruction.${shown.length < all.length ? ` The ${shown.length} of ${all.length} instructions with the most conflicts.` : ""}`, columns: ["kernel", "instruction", "requests", "wavefronts", "ideal_wavefronts", "padded_wavefronts"], rows: all.map(({ row, n, s }) => [kernelOf(row), place(row), n, s.wavefronts, s.ideal_wavefronts, numberOr(s.padded_wavefronts)]) });
   dotChart(frame, { names, unit: "wavefronts per request", rows: shown.map(({ row, n, s }) => ({ label: place(row), dots: [s.wavefronts, s.ideal_wavefronts, s.padded_wavefronts].map((value, i) => ({ value: numberOr(value, NaN) / n, colour: i, lines: [`${kernelOf(row)} ${place(row)}`, `${number(value / n)} ${names[i].replace(/^wavefronts/, "wavefronts")}`, `${number(n)} requests`] })) })) });

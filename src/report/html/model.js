@@ -22,7 +22,7 @@ function hitRatios(grid, { title, name, note, rows, labelOf, wide = false }) {
     const value = row.metrics && row.metrics[key];
     if (typeof value !== "number" || (key === "L2_Hit" && "L2_R_Hit" in row.metrics)) return;
     const traffic = sectors(row);
-    bars.push({ label: `${labelOf(row)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...listOf(row.calls).map((call) => `inlined at ${positionOf(call)}`), ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles per access on average`] : [])] });
+    bars.push({ label: `${labelOf(row)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...(textOf(row.function) ? [`function ${cut(textOf(row.function), 60)}`] : []), ...listOf(row.calls).map((call) => `inlined at ${positionOf(call)}${textOf(call.function) ? ` in ${cut(textOf(call.function), 60)}` : ""}`), ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles per access on average`] : [])] });
     table.push([labelOf(row), what, value, traffic]);
   });
   if (!bars.length) return;
@@ -65,7 +65,7 @@ function bySourceLine(instructions) {
     if (!counted) { lines.set(`${name} ${lines.size}`, { ...row, label: name, calls }); continue; }
     /* The chart shows the outermost call only, so the key has all of them, and the whole names of the files. */
     const key = JSON.stringify([row.kernel, row.source_file, place, row.inlined_at, row.kind]);
-    const line = lines.get(key) || { label: name, calls, l1: { hits: 0, sectors: 0 }, l2: { hits: [0, 0, 0], sectors: [0, 0, 0] } };
+    const line = lines.get(key) || { label: name, function: row.function, calls, l1: { hits: 0, sectors: 0 }, l2: { hits: [0, 0, 0], sectors: [0, 0, 0] } };
     line.l1.hits += row.l1.hits[0];
     line.l1.sectors += row.l1.sectors[0];
     for (let kind = 0; kind < 3; kind++) {

@@ -1,13 +1,19 @@
 /* The annotated source: what each line of a kernel's source requests and moves, next to the line. The figures of an
-   inlined function belong to the line in the kernel that calls it. That line also names the function's file. */
+   inlined function belong to the line in the kernel that calls it. That line also names the function and its position. */
 
 const SOURCE_CONTEXT = 2; /* lines shown before and after a line with accesses; chosen */
 const MAX_SOURCE_LINES = 400; /* lines shown per file; chosen */
 
+/* The inlined function that contains an instruction, such as "load<float> (helper.cuh:2)"; its position alone if the name is unknown. */
+function calleeOf(row) {
+  const name = textOf(row.function);
+  return name ? `${cut(name, 60)} (${positionOf(row)})` : positionOf(row);
+}
+
 /* The position in the kernel that an instruction counts to: the outermost call, or its own line. */
 function callerOf(row) {
   const calls = listOf(row.inlined_at), outer = calls[calls.length - 1];
-  return outer && outer.source_line ? { file: textOf(outer.source_file), line: outer.source_line, callee: positionOf(row) } : { file: textOf(row.source_file), line: row.source_line || 0, callee: "" };
+  return outer && outer.source_line ? { file: textOf(outer.source_file), line: outer.source_line, callee: calleeOf(row) } : { file: textOf(row.source_file), line: row.source_line || 0, callee: "" };
 }
 
 /* Adds up the instructions of each source line: [{file, line, callees, kinds, …}], in the order of files and lines. An instruction without a
@@ -91,7 +97,7 @@ function annotatedSource(grid, model) {
     const frame = addFigure(grid, { title: `Annotated source: ${file ? cut(file.split("/").pop(), 60) : "code without source lines"}`, name: "source", wide: true,
       note: `What each line requests and moves. A line is marked if it needs at least twice the sectors or wavefronts of an ideal access.${lines || !file ? "" : " The text of the file is not in the document; fathom model --source adds it."}`,
       columns: ["line", "ptx_line", "inlined", "requests", "sectors", "ideal_sectors", "l1_read_hits", "l1_read_sectors", "l2_read_hits", "l2_read_sectors", "l2_bytes", "memory_bytes", "shared_wavefronts", "ideal_wavefronts"],
-      rows: members.map((s) => [s.line, s.ptx, [...s.callees].join(" "), s.requests, s.sectors, s.hasIdeal ? s.ideal : null, ...s.l1, ...s.l2, s.bytes.l2, s.bytes.memory, s.shared[1], s.shared[2]]) });
+      rows: members.map((s) => [s.line, s.ptx, [...s.callees].join(", "), s.requests, s.sectors, s.hasIdeal ? s.ideal : null, ...s.l1, ...s.l2, s.bytes.l2, s.bytes.memory, s.shared[1], s.shared[2]]) });
     frame.node.classList.add("long");
     frame.node.querySelector("details").remove();
     frame.body.append(sourceTable(rows));

@@ -61,7 +61,8 @@ static void write_metrics(struct fth_json_writer *json, const struct fth_model_r
     fth_json_end(json, '}');
 }
 
-static void write_position(struct fth_json_writer *json, const char *file, uint32_t line)
+static void write_position(struct fth_json_writer *json, const char *file, uint32_t line,
+                           const char *function)
 {
     if (file) {
         fth_json_key(json, "source_file");
@@ -71,6 +72,12 @@ static void write_position(struct fth_json_writer *json, const char *file, uint3
         fth_json_key(json, "source_line");
         fth_json_number(json, line);
     }
+    if (function) {
+        char name[FTH_NAME_BYTES];
+        fth_demangle(function, FTH_NAME_SHORT, name, sizeof name);
+        fth_json_key(json, "function");
+        fth_json_text(json, name);
+    }
 }
 
 static void write_instruction(struct fth_json_writer *json,
@@ -79,13 +86,14 @@ static void write_instruction(struct fth_json_writer *json,
     fth_json_key(json, "line");
     fth_json_number(json, instruction->line);
     const struct fth_source_position *source = instruction->source;
-    write_position(json, source ? source->file : NULL, instruction->source_line);
+    write_position(json, source ? source->file : NULL, instruction->source_line,
+                   source ? source->function : NULL);
     if (source && source->inlined_at) {
         fth_json_key(json, "inlined_at");
         fth_json_begin(json, '[', true);
         for (source = source->inlined_at; source; source = source->inlined_at) {
             fth_json_begin(json, '{', true);
-            write_position(json, source->file, source->line);
+            write_position(json, source->file, source->line, source->function);
             fth_json_end(json, '}');
         }
         fth_json_end(json, ']');

@@ -14,6 +14,8 @@ struct line {
     bool has_kind[3];   /* by enum fth_trace_access_kind */
     bool is_shared;     /* at least one instruction accesses shared memory */
     const char *callee; /* position of inlined code; NULL: none. Several: the first one */
+    /* Names of the inlined functions that contain the code, separated by commas; NULL: unknown */
+    const char *functions;
     struct fth_model_row sum;
 };
 
@@ -64,6 +66,42 @@ static struct line *find_line(struct lines *lines, const struct fth_trace_instru
     return &lines->items[lines->count++];
 }
 
+/* Returns whether a list of names contains a name. */
+static bool has_name(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at++)
+        if ((at == list || (at[-1] == ' ' && at[-2] == ',')) &&
+            (at[length] == 0 || strncmp(at + length, ", ", 2) == 0))
+            return true;
+    return false;
+}
+
+/* Adds the position of inlined code to its line, and the name of the function. */
+static bool add_callee(struct lines *lines, struct line *line,
+                       const struct fth_source_position *source)
+{
+    char name[FTH_NAME_BYTES], text[300];
+    if (!line->callee) {
+        const struct fth_source_position callee = {.file = source->file, .line = source->line};
+        line->callee = fth_arena_text(&lines->arena, fth_source_text(&callee, text, sizeof text));
+        if (!line->callee)
+            return false;
+    }
+    if (!source->function)
+        return true;
+    fth_demangle(source->function, FTH_NAME_SHORT, name, sizeof name);
+    if (has_name(line->functions, name))
+        return true;
+    const char *before = line->functions ? line->functions : "";
+    const size_t size = strlen(before) + strlen(name) + 3;
+    char *all = fth_arena_alloc(&lines->arena, size);
+    if (all)
+        snprintf(all, size, "%s%s%s", before, *before ? ", " : "", name);
+    line->functions = all;
+    return all != NULL;
+}
+
 static void add_instruction(struct lines *lines, const struct fth_model_row *row)
 {
     const struct fth_trace_instruction *instruction = row->instruction;
@@ -75,13 +113,9 @@ static void add_instruction(struct lines *lines, const struct fth_model_row *row
     add_row(&line->sum, row);
     line->has_kind[instruction->kind] = true;
     line->is_shared = line->is_shared || row->shared.wavefronts;
-    if (instruction->source && instruction->source->inlined_at && !line->callee) {
-        const struct fth_source_position callee = {instruction->source->file,
-                                                   instruction->source->line, NULL};
-        char text[300];
-        line->callee = fth_arena_text(&lines->arena, fth_source_text(&callee, text, sizeof text));
-        lines->failed = lines->failed || !line->callee;
-    }
+    if (instruction->source && instruction->source->inlined_at &&
+        !add_callee(lines, line, instruction->source))
+        lines->failed = true;
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -160,13 +194,20 @@ static const struct fth_column line_columns[] = {
     {"l1_misses_coherence", "coherence", FTH_COLUMN_NUMBER},
     {"l1_misses_sector", "sector", FTH_COLUMN_NUMBER},
     {"inlined", "Inlined from", FTH_COLUMN_TEXT},
+    {"inlined_functions", "Functions", FTH_COLUMN_TEXT},
 };
 /* The columns that a narrow terminal does not show, the least important one first. */
-static const char *const line_drop[] = {"l1_misses_sector",   "l1_misses_coherence",
-                                        "l1_misses_cold",     "l1_misses_conflict",
-                                        "l1_misses_capacity", "kinds",
-                                        "requests",           "inlined",
-                                        "l2_bytes",           NULL};
+static const char *const line_drop[] = {"l1_misses_sector",
+                                        "l1_misses_coherence",
+                                        "l1_misses_cold",
+                                        "l1_misses_conflict",
+                                        "l1_misses_capacity",
+                                        "kinds",
+                                        "requests",
+                                        "inlined",
+                                        "l2_bytes",
+                                        "inlined_functions",
+                                        NULL};
 
 static const char *keep_text(struct fth_cells *cells, const char *text)
 {
@@ -175,8 +216,9 @@ static const char *keep_text(struct fth_cells *cells, const char *text)
     return kept;
 }
 
+/* Adds the row of a line. Names of functions are cut to `name_columns`. */
 static void put_line(struct fth_cells *cells, const char *kernel, const struct line *line,
-                     double sector_bytes)
+                     double sector_bytes, size_t name_columns, const char *ellipsis)
 {
     const struct fth_model_row *sum = &line->sum;
     const struct fth_model_misses *misses = &sum->l1_misses;
@@ -203,13 +245,21 @@ static void put_line(struct fth_cells *cells, const char *kernel, const struct l
     for (size_t i = 0; i < FTH_COUNT(counts); i++)
         fth_cells_put(cells, NULL, is_global ? (double)counts[i] : none);
     fth_cells_put_text(cells, keep_text(cells, line->callee));
+    struct fth_buffer names = {0};
+    if (line->functions) {
+        fth_text_append(&names, line->functions, name_columns, ellipsis);
+        fth_buffer_append(&names, "", 1);
+    }
+    cells->failed = cells->failed || names.failed;
+    fth_cells_put_text(cells, keep_text(cells, names.data));
+    fth_buffer_fini(&names);
 }
 
 /* Removes the columns that no line has a value for. */
 static void leave_out_empty(struct fth_cells *cells, struct fth_table *table)
 {
     static const char *const optional[] = {"wavefronts_per_request", "ideal_wavefronts_per_request",
-                                           "inlined"};
+                                           "inlined", "inlined_functions"};
     for (size_t k = 0; k < FTH_COUNT(optional); k++)
         for (size_t c = 0; c < table->column_count; c++) {
             bool empty = strcmp(table->columns[c].key, optional[k]) == 0;
@@ -243,7 +293,8 @@ static void write_table(const char *kernel, const struct lines *lines, double se
 {
     struct fth_cells cells = {0};
     for (size_t i = 0; i < lines->count; i++)
-        put_line(&cells, kernel, &lines->items[i], sector_bytes);
+        put_line(&cells, kernel, &lines->items[i], sector_bytes, fth_report_columns(options) / 4,
+                 options->utf8 ? "…" : "~");
     struct fth_table table = {line_columns, FTH_COUNT(line_columns), cells.items, lines->count};
     if (!cells.failed) {
         fth_table_leave_out(&cells, &table, "kernel");
@@ -402,14 +453,21 @@ static void write_margin(const struct line *line, double sector_bytes, bool has_
                                      pair));
 }
 
-/* Writes a line of the source, cut to the rest of the width. Tabs become four blanks. The position
- * of inlined code comes first, so that it is not cut. */
-static void write_code(uint32_t number, const char *code, const char *callee, size_t columns,
+/* Writes a line of the source, cut to the rest of the width. Tabs become four blanks. The functions
+ * of inlined code, or its position, come first, so that they are not cut. They take at most half of
+ * the width. */
+static void write_code(uint32_t number, const char *code, const struct line *line, size_t columns,
                        bool utf8, struct fth_buffer *out)
 {
     char text[512] = "";
-    if (callee)
-        snprintf(text, sizeof text / 2, "[%s] ", callee);
+    const char *callee = !line ? NULL : line->functions ? line->functions : line->callee;
+    if (callee) {
+        struct fth_buffer name = {0};
+        fth_text_append(&name, callee, columns / 2, utf8 ? "…" : "~");
+        snprintf(text, sizeof text / 2, "[%.*s] ", (int)name.size, name.data ? name.data : "");
+        code += strspn(code, " \t");
+        fth_buffer_fini(&name);
+    }
     size_t length = strlen(text);
     for (; *code && length + 5 < sizeof text; code++)
         for (int i = 0; i < (*code == '\t' ? 4 : 1); i++)
@@ -441,8 +499,7 @@ static void write_file(const struct lines *lines, size_t first, size_t last,
         for (uint32_t n = from; n < next && n <= line->number + CONTEXT && n <= text->count; n++) {
             const struct line *figures = n == line->number ? line : NULL;
             write_margin(figures, sector_bytes, has_banks, out);
-            write_code(n, text->lines[n - 1], figures ? figures->callee : NULL, columns,
-                       options->utf8, out);
+            write_code(n, text->lines[n - 1], figures, columns, options->utf8, out);
             shown = n;
         }
     }
@@ -488,7 +545,7 @@ static void write_csv(const struct fth_model_result *result, double sector_bytes
             continue;
         collect_lines(result, i, lines);
         for (size_t k = 0; k < lines->count; k++)
-            put_line(&cells, row->kernel, &lines->items[k], sector_bytes);
+            put_line(&cells, row->kernel, &lines->items[k], sector_bytes, SIZE_MAX, "");
     }
     const struct fth_table table = {line_columns, FTH_COUNT(line_columns), cells.items,
                                     cells.count / FTH_COUNT(line_columns)};

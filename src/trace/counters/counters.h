@@ -82,8 +82,8 @@ unsigned fth_cluster_wavefronts(const struct fth_ptx_access *access);
 
 /* ---- shared_cost.c ---- */
 
-/* The wavefronts of an access to shared memory: as it is, without bank conflicts, and with a word
- * of padding after every 32 words. */
+/* The wavefronts of an access to shared memory: as it is, without bank conflicts, and with an
+ * element of padding per row. */
 struct fth_shared_cost {
     unsigned wavefronts, ideal, padded;
 };

@@ -5,20 +5,44 @@
  * or those that the access takes, whichever is less: lanes with the same address share a word. A
  * compare-and-swap moves two operands.
  *
- * Padded wavefronts are those with one word of padding after every 32 words: word w is at word w +
- * w / 32. */
+ * Padded wavefronts are those with one element of padding per row of an array in shared memory. An
+ * element has the size of the access, at least a word. The length of a row is unknown, so two are
+ * tried, and the fewer wavefronts count: 32 elements, and the 128 bytes of all banks. For a word,
+ * both are the same: word w is at word w + w / 32. */
 #include "trace/counters/counters.h"
 
 #include <string.h>
 
 enum { LANES = 32, ROW_BYTES = 128, WORD_BYTES = 4, WAYS = FTH_SHARED_LINEAR_WAYS };
 
-static void pad(const uint64_t *addresses, uint64_t padded[LANES], uint32_t mask)
+/* Returns the size of the elements that an access moves, for padding: 4, 8 or 16 bytes. */
+static unsigned element_bytes(const struct fth_ptx_access *access)
 {
-    for (uint32_t left = mask; left; left &= left - 1) {
+    return access->bytes <= WORD_BYTES ? WORD_BYTES : access->bytes <= 8 ? 8 : 16;
+}
+
+/* Returns the wavefronts with an element of padding after every `row_bytes`. */
+static unsigned count_padded(const struct fth_ptx_access *access, uint64_t row_bytes)
+{
+    uint64_t padded[LANES];
+    struct fth_ptx_access moved = *access;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        padded[lane] = addresses[lane] + addresses[lane] / ROW_BYTES * WORD_BYTES;
+        const uint64_t address = access->addresses[lane];
+        padded[lane] = address + address / row_bytes * element_bytes(access);
     }
+    moved.addresses = padded;
+    return fth_access_wavefronts(&moved).count;
+}
+
+/* Returns the wavefronts with the better of two paddings. */
+static unsigned count_least_padded(const struct fth_ptx_access *access)
+{
+    const unsigned element = element_bytes(access), count = count_padded(access, ROW_BYTES);
+    if (element == WORD_BYTES)
+        return count;
+    const unsigned other = count_padded(access, (uint64_t)LANES * element);
+    return other < count ? other : count;
 }
 
 /* The wavefronts that move the bytes of all lanes. */
@@ -34,14 +58,10 @@ struct fth_shared_cost fth_access_shared_cost(const struct fth_ptx_access *acces
         const unsigned counted = fth_cluster_wavefronts(access);
         return (struct fth_shared_cost){counted, counted, counted};
     }
-    uint64_t padded[LANES];
-    struct fth_ptx_access moved = *access;
-    moved.addresses = padded;
-    pad(access->addresses, padded, access->mask);
     const unsigned taken = fth_access_wavefronts(access).count, needed = count_needed(access);
     return (struct fth_shared_cost){.wavefronts = taken,
                                     .ideal = taken < needed ? taken : needed,
-                                    .padded = fth_access_wavefronts(&moved).count};
+                                    .padded = count_least_padded(access)};
 }
 
 bool fth_shares_request(const struct fth_ptx_access *access)
@@ -86,15 +106,21 @@ static bool has_key(const struct fth_shared_linear_slot *slot, const uint32_t ke
            slot->key[3] == key[3] && slot->key[4] == key[4];
 }
 
-/* Accesses whose addresses differ by a multiple of 128 bytes cost the same, with and without
- * padding. Differences of addresses in shared memory need less than 32 bits. */
+/* Accesses whose addresses differ by a multiple of this number of bytes, the length of 32 elements,
+ * cost the same, with and without padding. */
+static uint64_t period(const struct fth_ptx_access *access)
+{
+    return (uint64_t)LANES * element_bytes(access);
+}
+
+/* Differences of addresses in shared memory need less than 32 bits. */
 static struct fth_shared_cost find_linear(struct fth_shared_cache *cache,
                                           const struct fth_ptx_access *access)
 {
     const struct fth_ptx_linear *linear = access->linear;
     const uint32_t key[] = {access->mask, facts_of(access) | access->row_lanes << 21,
                             (uint32_t)linear->step, (uint32_t)linear->row_step,
-                            (uint32_t)(linear->base % ROW_BYTES)};
+                            (uint32_t)(linear->base % period(access))};
     const uint32_t hash =
         mix(key[0] + key[1] * UINT32_C(0x85ebca6b) + key[2] * UINT32_C(0xc2b2ae35) +
             key[3] * UINT32_C(0x27d4eb2f) + key[4] * UINT32_C(0x165667b1));
@@ -118,7 +144,8 @@ static struct fth_shared_cost find_linear(struct fth_shared_cache *cache,
 static struct fth_shared_cost find_listed(struct fth_shared_cache *cache,
                                           const struct fth_ptx_access *access)
 {
-    const uint64_t first = access->addresses[__builtin_ctz(access->mask)] / ROW_BYTES * ROW_BYTES;
+    const uint64_t lowest = access->addresses[__builtin_ctz(access->mask)];
+    const uint64_t first = lowest - lowest % period(access);
     const uint32_t facts = facts_of(access);
     uint32_t numbers[LANES], hash = access->mask + facts * UINT32_C(0x85ebca6b);
     for (uint32_t lane = 0; lane < LANES; lane++) {

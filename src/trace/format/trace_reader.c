@@ -124,14 +124,11 @@ static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes
     return FTH_OK;
 }
 
-/* Reads a part with the positions of instructions: the index of the first instruction, then the
- * position of this instruction, of the next one, and so on. */
-static enum fth_status get_sources(struct fth_trace *trace, struct fth_bytes *bytes,
+/* Reads a part with the positions of instructions, or with the functions of these positions. */
+static enum fth_status get_sources(struct fth_trace *trace, uint32_t type, struct fth_bytes *bytes,
                                    struct fth_error *error)
 {
-    size_t i = fth_get_varint32(bytes);
-    for (; bytes->at < bytes->end && !bytes->failed && i < trace->instruction_count; i++)
-        trace->instructions[i].source = fth_get_source(bytes, &trace->arena);
+    fth_get_sources(type, trace->instructions, trace->instruction_count, bytes, &trace->arena);
     if (bytes->no_memory)
         return fth_no_memory(error, "read trace", fth_container_path(trace->container));
     return bytes->failed || bytes->at < bytes->end
@@ -238,8 +235,8 @@ static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *er
                 trace, "the file is damaged: a frame is not in the index, or at another offset",
                 error);
         struct fth_bytes bytes = fth_bytes_of(&content);
-        if (status == FTH_OK && part.type == FTH_PART_SOURCES)
-            status = get_sources(trace, &bytes, error);
+        if (status == FTH_OK && (part.type == FTH_PART_SOURCES || part.type == FTH_PART_FUNCTIONS))
+            status = get_sources(trace, part.type, &bytes, error);
         else if (status == FTH_OK && (part.type == FTH_PART_PACE || part.type == FTH_PART_SHARED))
             status = get_launch_part(trace, part.type, &bytes, error);
         at = part.next;
@@ -271,7 +268,8 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
         while (bytes.at < bytes.end && status == FTH_OK)
             status = get_instruction(trace, &bytes, error);
         return status;
-    case FTH_PART_SOURCES: return get_sources(trace, &bytes, error);
+    case FTH_PART_SOURCES:
+    case FTH_PART_FUNCTIONS: return get_sources(trace, type, &bytes, error);
     case FTH_PART_PACE:
     case FTH_PART_SHARED: return get_launch_part(trace, type, &bytes, error);
     case FTH_PART_FRAME:

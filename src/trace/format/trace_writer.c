@@ -313,6 +313,33 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 
 /* ---- runs ---- */
 
+/* Returns the position of an instruction by its index in the file. */
+static const struct fth_source_position *written_source(const struct fth_trace_writer *writer,
+                                                        uint32_t index)
+{
+    return writer->instructions[writer->written_instructions[index]].source;
+}
+
+/* Writes the names of the functions of the instructions from index `first` on, if any is known. */
+static enum fth_status write_functions(struct fth_trace_writer *writer, uint32_t first,
+                                       struct fth_error *error)
+{
+    struct fth_function_names names = {0};
+    bool ok = true;
+    for (uint32_t i = first; i < writer->written_count && ok; i++)
+        ok = fth_function_names_add(&names, written_source(writer, i));
+    writer->scratch.size = 0;
+    fth_put_varint(first, &writer->scratch);
+    fth_put_function_names(&names, &writer->scratch);
+    for (uint32_t i = first; i < writer->written_count && ok && names.count; i++)
+        fth_put_functions(&names, written_source(writer, i), &writer->scratch);
+    const bool known = names.count != 0;
+    free(names.items);
+    if (!ok)
+        return fth_no_memory(error, "write trace", NULL);
+    return known ? put(writer, FTH_PART_FUNCTIONS, NULL, error) : FTH_OK;
+}
+
 /* Writes the positions of the instructions from index `first` on, if any is known. */
 static enum fth_status write_sources(struct fth_trace_writer *writer, uint32_t first,
                                      struct fth_error *error)
@@ -321,12 +348,13 @@ static enum fth_status write_sources(struct fth_trace_writer *writer, uint32_t f
     writer->scratch.size = 0;
     fth_put_varint(first, &writer->scratch);
     for (uint32_t i = first; i < writer->written_count; i++) {
-        const struct fth_source_position *source =
-            writer->instructions[writer->written_instructions[i]].source;
-        fth_put_source(source, &writer->scratch);
-        known = known || source;
+        fth_put_source(written_source(writer, i), &writer->scratch);
+        known = known || written_source(writer, i);
     }
-    return known ? put(writer, FTH_PART_SOURCES, NULL, error) : FTH_OK;
+    if (!known)
+        return FTH_OK;
+    FTH_TRY(put(writer, FTH_PART_SOURCES, NULL, error));
+    return write_functions(writer, first, error);
 }
 
 /* Assigns a file index to an instruction that has none yet, and encodes it. */

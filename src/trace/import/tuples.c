@@ -460,6 +460,33 @@ static enum fth_status read_source(struct import *import, const char *text)
     return FTH_OK;
 }
 
+/* Reads "N NAME", where N is the number of an instruction and NAME, the rest of the line, the
+ * inlined function that contains its last position. */
+static enum fth_status read_function(struct import *import, const char *text)
+{
+    uint64_t number = 0;
+    const char *name = text;
+    const bool known = fth_text_numbers(text, 10, UINT32_MAX, 1, &number) &&
+                       number < import->declared_count && import->declared[number].source;
+    if (!known)
+        return refuse(import, "expected 'function N NAME' after a source of instruction N");
+    name += strspn(name, " \t");
+    name += strcspn(name, " \t");
+    name += strspn(name, " \t");
+    const struct fth_source_position *last = import->declared[number].source;
+    while (last->inlined_at)
+        last = last->inlined_at;
+    if (!*name || strlen(name) >= FTH_NAME_BYTES || last->function)
+        return FTH_OK;
+    const char *copy = fth_arena_text(&import->arena, name);
+    if (!copy)
+        return fth_no_memory(import->error, "read trace", import->path);
+    /* The list is constant for everyone but the importer, which allocated it. */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+    ((struct fth_source_position *)(uintptr_t)last)->function = copy;
+    return FTH_OK;
+}
+
 /* Reads a line that starts with #. */
 static enum fth_status read_comment(struct import *import, char *text)
 {
@@ -484,6 +511,8 @@ static enum fth_status read_comment(struct import *import, char *text)
         return read_instruction(import, rest);
     if ((rest = fth_text_after(text, "source ")))
         return read_source(import, rest);
+    if ((rest = fth_text_after(text, "function ")))
+        return read_function(import, rest);
     return FTH_OK;
 }
 

@@ -34,14 +34,14 @@ static inline struct made make(const uint32_t grid[3], uint32_t threads)
     return made;
 }
 
-/* Adds an instruction on a line of the PTX and on line `line` + 100 of the file /src/k.cu. */
-static inline uint32_t made_operator(struct made *made, uint32_t line,
-                                     enum fth_trace_access_kind kind, uint32_t bytes,
-                                     uint32_t cache_op)
+/* Adds an instruction on a line of the PTX and on a line of the file /src/k.cu. */
+static inline uint32_t made_on_line(struct made *made, uint32_t line, uint32_t source_line,
+                                    enum fth_trace_access_kind kind, uint32_t bytes,
+                                    uint32_t cache_op)
 {
-    const struct fth_source_position source = {.file = "/src/k.cu", .line = line + 100};
+    const struct fth_source_position source = {.file = "/src/k.cu", .line = source_line};
     const struct fth_trace_instruction instruction = {.line = line,
-                                                      .source_line = line + 100,
+                                                      .source_line = source_line,
                                                       .kind = kind,
                                                       .bytes = bytes,
                                                       .cache_op = cache_op,
@@ -50,6 +50,14 @@ static inline uint32_t made_operator(struct made *made, uint32_t line,
     const size_t number = fth_trace_writer_instruction(made->writer, &instruction);
     assert_true(number != SIZE_MAX);
     return (uint32_t)number;
+}
+
+/* The same on line `line` + 100 of the file. */
+static inline uint32_t made_operator(struct made *made, uint32_t line,
+                                     enum fth_trace_access_kind kind, uint32_t bytes,
+                                     uint32_t cache_op)
+{
+    return made_on_line(made, line, line + 100, kind, bytes, cache_op);
 }
 
 static inline uint32_t made_instruction(struct made *made, uint32_t line,

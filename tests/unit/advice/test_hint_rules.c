@@ -367,6 +367,37 @@ static void loads_that_bypass_the_l1_are_found(void **state)
     }
 }
 
+/* Unrolled copies of a load are one hint. A load on another line, and one without reuse, are not
+ * part of it. */
+static void unrolled_loads_that_bypass_the_l1_are_one_hint(void **state)
+{
+    (void)state;
+    struct made made = make((uint32_t[]){4, 1, 1}, 32);
+    const uint32_t loads[] = {made_on_line(&made, 10, 110, FTH_TRACE_READ, 4, 2),
+                              made_on_line(&made, 11, 111, FTH_TRACE_READ, 4, 2),
+                              made_on_line(&made, 12, 110, FTH_TRACE_READ, 4, 2),
+                              made_on_line(&made, 13, 110, FTH_TRACE_READ, 4, 2)};
+    for (uint64_t block = 0; block < 4; block++)
+        for (uint64_t i = 0; i < 16; i++)
+            for (uint64_t k = 0; k < FTH_COUNT(loads); k++) /* the last load has no reuse */
+                made_access(&made, block, 0, loads[k],
+                            0x100000 + 0x100000 * k + (k == 3 ? block * 16 + i : i % 8) * 128, 4);
+    struct advice advice = start(made_open(&made), true);
+    find(&advice, &(struct fth_hints_options)FTH_HINTS_OPTIONS(.max_accesses = 1));
+    size_t count = 0;
+    const struct fth_hint *hint;
+    for (size_t i = 0; (hint = fth_hints_at(advice.hints, i)); i++) {
+        if (strcmp(hint->rule, "l1_bypass") != 0)
+            continue;
+        count++;
+        assert_string_equal(hint->what_if,
+                            hint->instruction->line == 10 ? "hint=10,12:nc" : "hint=11:nc");
+        assert_contains(hint->evidence, "each sector is loaded 8.0 times");
+    }
+    assert_int_equal(count, 2);
+    finish(&advice);
+}
+
 /* What a kernel also writes must not be loaded with .nc. */
 static void loads_of_written_data_keep_their_operator(void **state)
 {
@@ -491,14 +522,31 @@ static void conflicts_that_padding_does_not_remove_are_no_hint(void **state)
     finish(&advice);
 }
 
-/* A word of padding would misalign accesses of 8 bytes. */
-static void wide_accesses_are_not_padded(void **state)
+/* The padding has the size of an element, so that the elements stay aligned. */
+static void wide_accesses_get_wide_padding(void **state)
 {
     (void)state;
-    struct advice advice = start(make_conflicts(8, 10), true);
-    find(&advice, NULL);
-    assert_null(hint_of(&advice, "bank_conflicts"));
-    finish(&advice);
+    static const struct {
+        uint32_t bytes;
+        const char *text, *evidence; /* NULL: no hint */
+    } rows[] = {
+        {2, "one word longer", "remain with one word of padding per row"},
+        {4, "one word longer", "remain with one word of padding per row"},
+        {8, "one element of 8 bytes longer", "one element of 8 bytes of padding per row"},
+        {16, "one element of 16 bytes longer", "one element of 16 bytes of padding per row"},
+        {32, NULL, NULL},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct advice advice = start(make_conflicts(rows[i].bytes, 10), true);
+        find(&advice, NULL);
+        const struct fth_hint *hint = hint_of(&advice, "bank_conflicts");
+        assert_int_equal(hint != NULL, rows[i].text != NULL);
+        if (hint) {
+            assert_contains(hint->text, rows[i].text);
+            assert_contains(hint->evidence, rows[i].evidence);
+        }
+        finish(&advice);
+    }
 }
 
 /* ---- options ---- */
@@ -563,11 +611,12 @@ int main(void)
         cmocka_unit_test(tiles_that_exceed_the_l1_are_found),
         cmocka_unit_test(a_larger_l1_is_named_if_fewer_blocks_do_not_help),
         cmocka_unit_test(loads_that_bypass_the_l1_are_found),
+        cmocka_unit_test(unrolled_loads_that_bypass_the_l1_are_one_hint),
         cmocka_unit_test(loads_of_written_data_keep_their_operator),
         cmocka_unit_test(streams_that_evict_are_found),
         cmocka_unit_test(orders_of_blocks_are_tried),
         cmocka_unit_test(bank_conflicts_are_found),
-        cmocka_unit_test(wide_accesses_are_not_padded),
+        cmocka_unit_test(wide_accesses_get_wide_padding),
         cmocka_unit_test(conflicts_that_padding_does_not_remove_are_no_hint),
         cmocka_unit_test(large_traces_have_hints_without_gains),
         cmocka_unit_test(the_best_hint_comes_first),

@@ -10,9 +10,10 @@
 static void positions_are_written_with_their_calls(void **state)
 {
     (void)state;
-    static const struct fth_source_position outer = {"src/kernel.cu", 7, NULL};
-    static const struct fth_source_position unknown = {NULL, 5, &outer};
-    static const struct fth_source_position inner = {"helper.h", 2, &unknown};
+    static const struct fth_source_position outer = {.file = "src/kernel.cu", .line = 7};
+    static const struct fth_source_position unknown = {.line = 5, .inlined_at = &outer};
+    static const struct fth_source_position inner = {
+        .file = "helper.h", .line = 2, .inlined_at = &unknown};
     static const char all[] = "helper.h:2, inlined at line 5, inlined at kernel.cu:7";
     char text[80];
     assert_string_equal(fth_source_text(&inner, text, sizeof text), all);

@@ -53,13 +53,15 @@ static const char program[] =
     ".visible .entry k(.param .u64 p, .param .u32 n)\n"
     "{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .shared .b32 own;\n"
     "  .loc 1 3 2\n  .loc 2 5 1, function_name $L__s0, inlined_at 1 3 2\n"
+    "  .loc 2 5 1 // helper.h:5:1 @[ other.cu:3:2 ]\n"
     "  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 7; @%p1 bra small;\n"
     "  { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1;\n"
     "    call (r), twice, (a, %ntid.x); ld.param.b32 %r2, [r]; }\n"
     "  and.b32 %r3, %r1, 1; targets: .branchtargets small, large; brx.idx %r3, targets;\n"
     "large: st.global.u32 [%rd1], %r2; st.shared.u32 [own], %r2;\n"
     "small: ret; }\n"
-    ".file 1 \"kernel.cu\"\n.file 2 \"helper.h\"\n";
+    ".file 1 \"kernel.cu\"\n.file 2 \"helper.h\"\n"
+    ".section .debug_str\n{\n$L__s0:\n.b8 104,0\n}\n";
 
 static void parsing_needs_every_allocation(void **state)
 {

@@ -251,6 +251,117 @@ static void positions_name_files_and_inlined_calls(void **state)
                         "22 1 none\n");
 }
 
+static bool store_functions(void *user, const struct fth_ptx_access *access)
+{
+    struct positions *positions = user;
+    for (const struct fth_source_position *at = access->source; at; at = at->inlined_at) {
+        const size_t used = strlen(positions->text);
+        snprintf(positions->text + used, sizeof positions->text - used, "%s%s",
+                 at->function ? at->function : "-", at->inlined_at ? " " : "\n");
+    }
+    return true;
+}
+
+/* The names of inlined functions are in .debug_str: at a label, behind it, or at an offset of the
+ * section. The forms of nvcc (a list of bytes) and LLVM (one byte per line, with comments). */
+static void positions_name_inlined_functions(void **state)
+{
+    (void)state;
+    static const char strings[] =
+        ".section .debug_info {\n$other: .b8 120,0\n.b32 $L__s1\n}\n"
+        ".section\t.debug_str\n{\n$L__s0:\n.b8 95,90,49,97,118,0\n"
+        "$L__s1: // string offset=6 ; {b, c}\n.b8 98 // b, c }\n.b8 0\n"
+        "$L__s2:\t.b8 99,7,100,0\n$end:\n.b8 101\n$empty: .b8 0\n}\n.file 1 \"k.cu\"\n";
+    static const struct {
+        const char *name, *expected;
+    } rows[] = {
+        {"$L__s0", "_Z1av -\n"},
+        {"$L__s0+3", "av -\n"},
+        {"$L__s1", "b -\n"},
+        {"$L__s2", "c?d -\n"},     /* control characters do not reach the terminal */
+        {".debug_str+6", "b -\n"}, /* behind the six bytes of _Z1av */
+        {".debug_str", "_Z1av -\n"},
+        {"$end", "e -\n"},
+        {"$empty", "- -\n"},
+        {"$empty+1", "- -\n"}, /* behind the end of the section */
+        {"$L__s0+18446744073709551615", "- -\n"},
+        {"$other", "- -\n"}, /* a label of another section */
+        {"$L__s", "- -\n"},  /* unknown labels */
+        {"$L__s00", "- -\n"},
+        {"7", "- -\n"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct positions positions = {""};
+        struct fth_ptx_observer observer = {.user = &positions, .access = store_functions};
+        uint32_t words[64];
+        char text[2048];
+        snprintf(text, sizeof text, "%s.loc 1 5 1, function_name %s, inlined_at 1 9 3\n%s\n%s",
+                 HEAD ".entry k(.param .u64 p) { .reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
+                      "ld.param.u64 %rd1, [p];\n",
+                 rows[i].name, "ld.global.u32 %r1, [%rd1]; ret; }", strings);
+        run_kernel(text, &observer, 0, words);
+        assert_string_equal(positions.text, rows[i].expected);
+    }
+}
+
+/* The functions of a chain of calls. A section inside the function is found, too. */
+static void functions_follow_the_calls(void **state)
+{
+    (void)state;
+    struct positions positions = {""};
+    struct fth_ptx_observer observer = {.user = &positions, .access = store_functions};
+    uint32_t words[64];
+    run_kernel(KERNEL("ld.param.u64 %rd1, [p];\n"
+                      ".loc 1 9 1\n.loc 1 5 1, function_name $a, inlined_at 1 9 1\n"
+                      ".loc 1 2 1, function_name $b, inlined_at 1 5 1\n"
+                      "ld.global.u32 %r1, [%rd1];\n.loc 1 9 1\nld.global.u32 %r1, [%rd1];\n"
+                      ".section .debug_str { $a: .b8 97,0\n$b: .b8 98,0\n}\n"),
+               &observer, 0, words);
+    assert_string_equal(positions.text, "b a -\n-\n");
+}
+
+/* LLVM writes the calls of inlined functions as comments. Other comments are none. */
+static void comments_name_inlined_calls(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *comment, *expected;
+    } rows[] = {
+        {"// a.py:5:1 @[ k.py:9:3 ]", "a.py:5, inlined at k.py:9\n"},
+        {"//a.py:5:1 @[ a.py:7:2 @[ k.py:9:3 ] ]",
+         "a.py:5, inlined at a.py:7, inlined at k.py:9\n"},
+        {"// a.py:5:1 @[ other.py:9:3 ]", "a.py:5, inlined at other.py:9\n"}, /* no .file of it */
+        {", function_name $a, inlined_at 1 4 1 // a.py:5:1 @[ k.py:9:3 ]",
+         "a.py:5, inlined at k.py:4\n"},
+        {"", "a.py:5\n"},
+        {"// a.py:5:1", "a.py:5\n"},
+        {"// a.py:5:2 @[ k.py:9:3 ]", "a.py:5\n"}, /* another column */
+        {"// a.py:6:1 @[ k.py:9:3 ]", "a.py:5\n"}, /* another line */
+        {"// a.py:5:1 @[ k.py:9 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[ :9:3 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[ k.py:9:99999999999 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[ k\033.py:9:3 ]", "a.py:5\n"},
+        {"// a.py:5:1 @[", "a.py:5\n"},
+        {"// a.py:5:1 @", "a.py:5\n"},
+        {"// @[ k.py:9:3 ]", "a.py:5\n"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct positions positions = {""};
+        struct fth_ptx_observer observer = {.user = &positions, .access = store_position};
+        uint32_t words[64];
+        char text[1024], expected[200];
+        snprintf(text, sizeof text, "%s.loc 2 5 1 %s\n%s",
+                 HEAD ".entry k(.param .u64 p) { .reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
+                      "ld.param.u64 %rd1, [p];\n",
+                 rows[i].comment,
+                 "ld.global.u32 %r1, [%rd1]; ret; }\n.file 1 \"/src/k.py\"\n.file 2 \"a.py\"\n");
+        run_kernel(text, &observer, 0, words);
+        snprintf(expected, sizeof expected, "7 2 %s", rows[i].expected);
+        assert_string_equal(positions.text + strcspn(positions.text, " "),
+                            expected + strcspn(expected, " "));
+    }
+}
+
 /* A position of another function is not the call of an inlined function. */
 static void positions_belong_to_one_function(void **state)
 {
@@ -270,8 +381,8 @@ static void positions_belong_to_one_function(void **state)
 static void source_texts_are_cut(void **state)
 {
     (void)state;
-    const struct fth_source_position call = {"/a/b/kernel.cu", 7, NULL};
-    const struct fth_source_position inner = {"helper.h", 2, &call};
+    const struct fth_source_position call = {.file = "/a/b/kernel.cu", .line = 7};
+    const struct fth_source_position inner = {.file = "helper.h", .line = 2, .inlined_at = &call};
     char text[64];
     assert_string_equal(fth_source_text(&inner, text, sizeof text),
                         "helper.h:2, inlined at kernel.cu:7");
@@ -499,6 +610,9 @@ int main(void)
         cmocka_unit_test(binary_files_are_recognised),
         cmocka_unit_test(kernels_are_found_without_parsing),
         cmocka_unit_test(positions_name_files_and_inlined_calls),
+        cmocka_unit_test(positions_name_inlined_functions),
+        cmocka_unit_test(functions_follow_the_calls),
+        cmocka_unit_test(comments_name_inlined_calls),
         cmocka_unit_test(positions_belong_to_one_function),
         cmocka_unit_test(source_texts_are_cut),
         cmocka_unit_test(initial_values_fill_variables),

@@ -9,9 +9,11 @@
 /* ---- cache model ---- */
 
 static uint64_t counts_read[] = {5, 7, 0, 11, 2, 20}, counts_write[] = {1, 2, 3};
-static const struct fth_source_position outer = {"src/kernel.cu", 70, NULL};
-static const struct fth_source_position middle = {"inc/wrapper.h", 30, &outer};
-static const struct fth_source_position inner = {"inc/helper.h", 12, &middle};
+static const struct fth_source_position outer = {.file = "src/kernel.cu", .line = 70};
+static const struct fth_source_position middle = {
+    .file = "inc/wrapper.h", .line = 30, .inlined_at = &outer, .function = "wrap"};
+static const struct fth_source_position inner = {
+    .file = "inc/helper.h", .line = 12, .inlined_at = &middle, .function = "_Z4loadIfET_PKS0_i"};
 static const struct fth_trace_instruction instructions[] = {
     {.line = 17, .source_line = 12, .kind = FTH_TRACE_READ, .bytes = 4, .source = &inner},
     {.kind = FTH_TRACE_ATOMIC, .bytes = 8},

@@ -21,6 +21,41 @@ static void check_source(const struct fth_source_position *source, const char *e
     assert_string_equal(fth_source_text(source, text, sizeof text), expected);
 }
 
+/* Writes s.trace, with two accesses of an instruction at each of these positions. */
+static void write_trace(const struct fth_source_position *const *sources, size_t count)
+{
+    const uint32_t one[3] = {1, 1, 1};
+    struct fth_trace_writer *writer;
+    struct fth_records records = {0};
+    assert_int_equal(fth_trace_writer_create("s.trace", &writer, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_begin(writer, "k", one, one, NULL), FTH_OK);
+    for (size_t i = 0; i < 2 * count; i++) {
+        const struct fth_trace_instruction facts = {
+            .line = 9, .bytes = 4, .source = sources[i % count]};
+        const size_t number = fth_trace_writer_instruction(writer, &facts);
+        assert_int_equal(number, i % count);
+        const struct fth_record record = {.number = i, .instruction = (uint32_t)number, .mask = 1};
+        assert_true(fth_records_add(&records, &record, &(uint64_t){64 * i}));
+    }
+    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_end(writer, &(struct fth_trace_launch){0}, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
+    fth_records_fini(&records);
+}
+
+/* Checks the functions of instructions 5 and 6, whose positions differ only in the function. */
+static void check_functions(const struct fth_trace *trace)
+{
+    for (size_t i = 5; i < 7; i++) {
+        const struct fth_source_position *at = fth_trace_instruction_at(trace, i)->source;
+        check_source(at, "h.cuh:9, inlined at h.cuh:2, inlined at k.cu:7");
+        assert_string_equal(at->function, i == 5 ? "_Z4loadIfET_PKS0_i" : "_Z4loadIdET_PKS0_i");
+        assert_string_equal(at->inlined_at->function, "middle");
+        assert_null(at->inlined_at->inlined_at->function);
+    }
+    assert_null(fth_trace_instruction_at(trace, 0)->source->function);
+}
+
 /* Positions in the source: with inlined calls, without the name of a file, none, and a list of
  * calls that is longer than a trace keeps. Equal instructions at different positions stay apart. */
 static void positions_are_kept(void **state)
@@ -29,28 +64,23 @@ static void positions_are_kept(void **state)
     enum { DEEP = FTH_MAX_SOURCE_LEVELS + 5 };
     struct fth_source_position deep[DEEP];
     for (uint32_t i = 0; i < DEEP; i++)
-        deep[i] = (struct fth_source_position){"d.cu", i + 1, i + 1 < DEEP ? &deep[i + 1] : NULL};
-    const struct fth_source_position call = {"/src/k.cu", 7, NULL}, other = {"/src/k.cu", 8, NULL};
-    const struct fth_source_position first = {"h.cuh", 2, &call}, second = {"h.cuh", 2, &other};
-    const struct fth_source_position unnamed = {NULL, 3, NULL};
-    const struct fth_source_position *const sources[] = {&first, &second, &unnamed, NULL, deep};
-    const uint32_t one[3] = {1, 1, 1};
-    struct fth_trace_writer *writer;
-    struct fth_records records = {0};
-    assert_int_equal(fth_trace_writer_create("s.trace", &writer, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_begin(writer, "k", one, one, NULL), FTH_OK);
-    for (size_t i = 0; i < 2 * FTH_COUNT(sources); i++) {
-        const struct fth_trace_instruction facts = {
-            .line = 9, .bytes = 4, .source = sources[i % FTH_COUNT(sources)]};
-        const size_t number = fth_trace_writer_instruction(writer, &facts);
-        assert_int_equal(number, i % FTH_COUNT(sources));
-        const struct fth_record record = {.number = i, .instruction = (uint32_t)number, .mask = 1};
-        assert_true(fth_records_add(&records, &record, &(uint64_t){64 * i}));
-    }
-    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_end(writer, &(struct fth_trace_launch){0}, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
-    fth_records_fini(&records);
+        deep[i] = (struct fth_source_position){
+            .file = "d.cu", .line = i + 1, .inlined_at = i + 1 < DEEP ? &deep[i + 1] : NULL};
+    const struct fth_source_position call = {.file = "/src/k.cu", .line = 7},
+                                     other = {.file = "/src/k.cu", .line = 8};
+    const struct fth_source_position first = {.file = "h.cuh", .line = 2, .inlined_at = &call},
+                                     second = {.file = "h.cuh", .line = 2, .inlined_at = &other};
+    const struct fth_source_position unnamed = {.line = 3};
+    const struct fth_source_position named_call = {
+        .file = "h.cuh", .line = 2, .inlined_at = &call, .function = "middle"};
+    const struct fth_source_position named = {
+        .file = "h.cuh", .line = 9, .inlined_at = &named_call, .function = "_Z4loadIfET_PKS0_i"};
+    /* Positions that differ only in the function. */
+    const struct fth_source_position twin = {
+        .file = "h.cuh", .line = 9, .inlined_at = &named_call, .function = "_Z4loadIdET_PKS0_i"};
+    const struct fth_source_position *const sources[] = {&first, &second, &unnamed, NULL,
+                                                         deep,   &named,  &twin};
+    write_trace(sources, FTH_COUNT(sources));
 
     /* The complete file, and one without its index. */
     struct fth_buffer file = {0};
@@ -73,6 +103,7 @@ static void positions_are_kept(void **state)
         for (; at; at = at->inlined_at)
             assert_int_equal(at->line, ++levels);
         assert_int_equal(levels, FTH_MAX_SOURCE_LEVELS);
+        check_functions(trace);
         fth_trace_close(trace);
         close(fd);
     }
@@ -112,11 +143,53 @@ static void invalid_positions_are_refused(void **state)
     }
 }
 
+/* Functions of a damaged or malicious file. The instruction has two positions. */
+static void invalid_functions_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *inner, *outer; /* names */
+        bool valid;
+    } rows[] = {
+        {"\0\1\1a\1\0", 6, "a", NULL, true},
+        {"\0\2\1a\1b\2\1", 8, "b", "a", true},
+        {"\0\0\0\0", 4, NULL, NULL, true},
+        {"\0\0", 2, NULL, NULL, true}, /* functions of no instruction */
+        {"", 0, NULL, NULL, false},
+        {"\0", 1, NULL, NULL, false},                 /* no number of names */
+        {"\0\2\1a", 4, NULL, NULL, false},            /* a name is missing */
+        {"\0\377\377\377\177", 5, NULL, NULL, false}, /* more names than bytes */
+        {"\0\1\1a\2\0", 6, NULL, NULL, false},        /* no such name */
+        {"\0\1\1a\1", 5, "a", NULL, false},           /* one position is missing */
+        {"\0\1\1a\1\1\1", 7, "a", "a", false},        /* there is no second instruction */
+        {"\1\1\1a\1\1", 6, NULL, NULL, false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_arena arena = {0};
+        struct fth_source_position outer = {.file = "k.cu", .line = 7};
+        struct fth_source_position inner = {.file = "k.cu", .line = 2, .inlined_at = &outer};
+        struct fth_trace_instruction instruction = {.source = &inner};
+        const unsigned char *data = (const unsigned char *)rows[i].bytes;
+        struct fth_bytes bytes = {.at = data, .end = data + rows[i].size};
+        fth_get_sources(FTH_PART_FUNCTIONS, &instruction, 1, &bytes, &arena);
+        assert_int_equal(!bytes.failed && bytes.at == bytes.end, rows[i].valid);
+        assert_string_equal(inner.function ? inner.function : "",
+                            rows[i].inner ? rows[i].inner : "");
+        assert_string_equal(outer.function ? outer.function : "",
+                            rows[i].outer ? rows[i].outer : "");
+        assert_false(bytes.no_memory);
+        fth_arena_fini(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_are_kept),
         cmocka_unit_test(invalid_positions_are_refused),
+        cmocka_unit_test(invalid_functions_are_refused),
     };
     return cmocka_run_group_tests_name("trace_source", tests, enter_folder, leave_folder);
 }

@@ -145,7 +145,8 @@ static void compare_and_swap_needs_two_wavefronts(void **state)
 }
 
 /* Ideal wavefronts move 128 bytes each, for the lanes that take part; an access never takes fewer.
- * Padded wavefronts are those of word w at w + w / 32. */
+ * Padded wavefronts are those of word w at w + w / 32; of larger elements at e + e / 32, or with an
+ * element of padding per 128 bytes, whichever is less. */
 static void costs_without_conflicts_and_with_padding(void **state)
 {
     static const struct {
@@ -162,12 +163,16 @@ static void costs_without_conflicts_and_with_padding(void **state)
         {FTH_ACCESS_READ, 4, 1, 0, UINT32_MAX, {1, 1, 1}},
         {FTH_ACCESS_READ, 2, 1, 64, UINT32_MAX, {16, 1, 1}},
         {FTH_ACCESS_READ, 8, 1, 8, UINT32_MAX, {2, 2, 2}},
-        {FTH_ACCESS_READ, 8, 1, 0, UINT32_MAX, {1, 1, 1}},       /* lanes share the word */
-        {FTH_ACCESS_READ, 8, 4, 64, UINT32_MAX, {4, 2, 2}},      /* and have conflicts */
-        {FTH_ACCESS_READ, 16, 1, 16, 0x01010101, {4, 1, 4}},     /* groups with a lane each */
-        {FTH_ACCESS_WRITE, 16, 1, 16, 0x0000fffe, {2, 2, 2}},    /* 240 bytes */
-        {FTH_ACCESS_WRITE, 16, 1, 128, UINT32_MAX, {32, 4, 16}}, /* one word of padding is too
-                                                                    little */
+        {FTH_ACCESS_READ, 8, 1, 0, UINT32_MAX, {1, 1, 1}},      /* lanes share the word */
+        {FTH_ACCESS_READ, 8, 4, 64, UINT32_MAX, {4, 2, 1}},     /* and have conflicts */
+        {FTH_ACCESS_READ, 16, 1, 16, 0x01010101, {4, 1, 2}},    /* groups with a lane each */
+        {FTH_ACCESS_WRITE, 16, 1, 16, 0x0000fffe, {2, 2, 2}},   /* 240 bytes */
+        {FTH_ACCESS_WRITE, 16, 1, 128, UINT32_MAX, {32, 4, 4}}, /* a column of [32][8] */
+        {FTH_ACCESS_WRITE, 16, 1, 512, UINT32_MAX, {32, 4, 4}}, /* a column of [32][32] */
+        {FTH_ACCESS_WRITE, 8, 1, 256, UINT32_MAX, {32, 2, 2}},
+        {FTH_ACCESS_WRITE, 8, 1, 128, UINT32_MAX, {32, 2, 2}}, /* [32][16] */
+        {FTH_ACCESS_WRITE, 8, 1, 512, UINT32_MAX, {32, 2, 4}}, /* [32][64] gets two paddings */
+        {FTH_ACCESS_WRITE, 8, 1, 264, UINT32_MAX, {2, 2, 2}},  /* [32][33] is padded already */
         {FTH_ACCESS_ATOMIC, 4, 1, 0, UINT32_MAX, {32, 1, 32}},
         {FTH_ACCESS_ATOMIC, 4, 1, 128, UINT32_MAX, {32, 1, 1}},
         {FTH_ACCESS_READ, 4, 1, 4, 0, {0, 0, 0}},
