@@ -66,6 +66,9 @@ static const char *check_geometry(const struct fth_model_params *params)
         if (number_of(params, base + FTH_KEY_PARTITIONS) != 1 ||
             number_of(params, base + FTH_KEY_BANKS) != 1)
             return "a cache has several partitions or banks";
+        if (strcmp(params->values[base + FTH_KEY_POLICY].text, "belady") == 0)
+            return level == FTH_MODEL_L1 ? "l1.policy is belady, a bound without time"
+                                         : "l2.policy is belady, a bound without time";
     }
     return NULL;
 }
