@@ -164,8 +164,19 @@ static struct stream *streams_of(struct fth_belady *belady, uint32_t set)
 
 /* ---- lines ---- */
 
-/* An entry has the number of the line and, for each sector, 0 if the cache does not hold it;
- * otherwise twice the number of its last access, plus 1 if it was written. */
+/* An entry has the number of the line and, for each sector, a word: 0 if the cache does not hold
+ * the sector; otherwise its last access, and in the lowest bit whether it was written. */
+static uint64_t make_word(uint64_t access, bool dirty)
+{
+    return (access + 1) << 1 | dirty;
+}
+
+/* Returns the number of the last access. The word must not be 0. */
+static uint64_t access_of(uint64_t word)
+{
+    return (word >> 1) - 1;
+}
+
 static uint64_t *entry_at(const struct fth_belady *belady, uint32_t index)
 {
     return belady->entries + (size_t)index * (1 + belady->sectors);
@@ -310,26 +321,27 @@ static bool add_dirty(struct stream *stream, uint64_t ways)
 
 /* ---- accesses ---- */
 
-/* Processes the access to one of its sectors. Returns whether it hits. */
+/* Processes the access to one of its sectors. `stays`: the cache holds the sector afterwards, even
+ * if it has not held it before. Returns whether it hits. */
 static bool access_sector(struct fth_belady *belady, const struct fth_belady_access *access,
-                          struct stream *stream, uint64_t *last, bool *written_back)
+                          bool stays, struct stream *stream, uint64_t *last, bool *written_back)
 {
     const bool known = *last != 0;
-    const bool hit =
-        known && take_way(belady, &stream->ways[access->kind], *last >> 1, stream->accesses);
+    const bool hit = access->merges || (known && take_way(belady, &stream->ways[access->kind],
+                                                          access_of(*last), stream->accesses));
     bool dirty = *last & 1;
     if (dirty && !hit) {
         *written_back |= evict_dirty(stream);
         dirty = false;
     }
     stream->accesses += access->allocates;
-    if (!known && !access->allocates)
-        return false;
+    if (!known && !stays)
+        return hit;
     if (access->dirties && !dirty) {
         *written_back |= add_dirty(stream, belady->set_ways[access->set]);
         dirty = true;
     }
-    *last = stream->accesses << 1 | dirty;
+    *last = make_word(stream->accesses, dirty);
     return hit;
 }
 
@@ -343,30 +355,23 @@ uint32_t fth_belady_access(struct fth_belady *belady, struct fth_belady_access *
         return 0;
     }
     uint64_t *last = entry_at(belady, index) + 1;
+    bool stays = access->allocates;
+    for (unsigned i = 0; access->adds && !stays && i < belady->sectors; i++)
+        stays = last[i] != 0;
     for (uint64_t left = access->sectors; left; left &= left - 1) {
         const unsigned sector = (unsigned)__builtin_ctzll(left);
         bool written_back = false;
-        if (access_sector(belady, access, &streams[sector], &last[sector], &written_back))
+        if (access_sector(belady, access, stays, &streams[sector], &last[sector], &written_back))
             access->hits |= left & (0 - left);
         if (written_back)
             access->written_back |= left & (0 - left);
     }
-    return index;
-}
-
-void fth_belady_fill(struct fth_belady *belady, const struct fth_belady_access *access,
-                     uint32_t index, uint64_t fetched)
-{
-    struct stream *streams = belady->sets[access->set];
-    uint64_t *last = entry_at(belady, index) + 1;
-    if (belady->failed)
-        return;
+    /* After a read, a cache holds all sectors of the fill, from this miss or an earlier one. */
     for (uint64_t left = access->fills & ~access->sectors; left; left &= left - 1) {
         const unsigned sector = (unsigned)__builtin_ctzll(left);
-        streams[sector].accesses++;
-        if (last[sector] || fetched >> sector & 1)
-            last[sector] = streams[sector].accesses << 1 | (last[sector] & 1);
+        last[sector] = make_word(++streams[sector].accesses, last[sector] & 1);
     }
+    return index;
 }
 
 bool fth_belady_holds_line(const struct fth_belady *belady, uint32_t set, uint64_t line)
@@ -378,7 +383,7 @@ bool fth_belady_holds_line(const struct fth_belady *belady, uint32_t set, uint64
     bool held = false;
     for (unsigned i = 0; i < belady->sectors && !held; i++) {
         const struct stream *stream = &belady->sets[set][i];
-        held = last[i] && fits(&stream->ways[FTH_TRACE_READ], last[i] >> 1, stream->accesses);
+        held = last[i] && fits(&stream->ways[FTH_TRACE_READ], access_of(last[i]), stream->accesses);
     }
     return held;
 }

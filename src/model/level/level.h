@@ -224,10 +224,12 @@ struct fth_belady;
 struct fth_belady_access {
     uint64_t line;
     uint64_t sectors; /* that are accessed */
-    uint64_t fills;   /* the whole fills that contain them, or 0 if a miss does not fetch others */
+    uint64_t fills;   /* the whole fills that contain them; 0: a miss does not fetch others */
     uint32_t set;
     uint8_t kind;   /* enum fth_trace_access_kind */
-    bool allocates; /* after a miss, the cache holds the sectors */
+    bool allocates; /* after a miss, the cache holds the line and these sectors */
+    bool adds;      /* the cache holds these sectors if it holds the line, without allocating it */
+    bool merges;    /* the sectors are in flight: they hit, whether the cache keeps them or not */
     bool dirties;   /* writes the sectors, in a cache that writes back */
     /* Outputs: the sectors that hit; sector positions of which a sector, of this line or another
      * one, is written back. */
@@ -241,15 +243,9 @@ void fth_belady_destroy(struct fth_belady *belady);
 void fth_belady_clear(struct fth_belady *belady);
 /* Whether the memory was not sufficient. Then the hits are wrong. */
 bool fth_belady_failed(const struct fth_belady *belady);
-/* Processes an access, except for the sectors that it only fetches. Returns the index of the line,
- * in the order of the first accesses. */
+/* Processes an access. Returns the index of the line, in the order of the first accesses. */
 uint32_t fth_belady_access(struct fth_belady *belady, struct fth_belady_access *access);
-/* To be called after fth_belady_access() with the index that it returned, if the access allocates:
- * processes the sectors of the fills that are not accessed. `fetched` are those that the cache
- * fetches now. */
-void fth_belady_fill(struct fth_belady *belady, const struct fth_belady_access *access,
-                     uint32_t index, uint64_t fetched);
-/* Whether the cache could hold a sector of the line. */
+/* Whether the cache could hold a sector of the line now. */
 bool fth_belady_holds_line(const struct fth_belady *belady, uint32_t set, uint64_t line);
 /* The line is invalidated. Returns the sectors that the cache may have held. */
 uint64_t fth_belady_drop(struct fth_belady *belady, uint32_t set, uint64_t line);
