@@ -478,8 +478,8 @@ static void the_model_with_time_has_no_bound(void **state)
         struct fth_error error = NO_ERROR;
         char cause[200];
         snprintf(cause, sizeof cause,
-                 "the model with time is not possible: %s is belady, a bound without time; use "
-                 "gpu.timing=off",
+                 "the model with time is not possible: %s=belady is a bound that only the model "
+                 "without time has; use gpu.timing=off",
                  levels[i]);
         assert_int_equal(fth_model_run(trace, params, NULL, &result, &error), FTH_INVALID);
         assert_string_equal(error.cause, cause);
