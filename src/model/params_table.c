@@ -128,8 +128,8 @@ static const struct fth_parameter_row level_rows[FTH_LEVEL_KEYS] = {
          "the L1 has another number of sets"},
     [FTH_KEY_POLICY] = {"policy",
                         WORDS_POLICY,
-                        "replacement policy; belady: not a policy, but the most hits that any "
-                        "replacement can have, without time",
+                        "replacement policy; belady: not a policy, but a bound for all of them, "
+                        "without time",
                         FTH_PARAMETER_WORD,
                         0,
                         0,
