@@ -363,6 +363,15 @@ static void reads_fetch_whole_fills(void **state)
     fth_belady_access(belady, &access);
     assert_int_equal(read_line(belady, 2, 3, 0), 1);
     fth_belady_destroy(belady);
+    /* A fill displaces the other sector, too. */
+    belady = create(1, 1, 2);
+    access.line = 1;
+    access.kind = FTH_TRACE_READ;
+    access.fills = 3;
+    read_line(belady, 2, 2, 0);
+    fth_belady_access(belady, &access);
+    assert_int_equal(read_line(belady, 2, 2, 0), 0);
+    fth_belady_destroy(belady);
 }
 
 /* A read of sectors in flight hits and takes no way, even if the line is not kept. */
@@ -419,9 +428,37 @@ static void written_sectors_are_written_back(void **state)
     }
     assert_int_equal(hits, 4);
     assert_int_equal(written_back, 20 - 4 - 4);
-    /* Reads evict the lines that stayed. */
-    for (uint64_t i = 0; i < 30; i++)
-        read_line(belady, 100 + i % 10, 1, 0);
+    fth_belady_destroy(belady);
+}
+
+/* Writes or reads a line. Returns whether a sector is written back. */
+static bool writes_back(struct fth_belady *belady, uint64_t line, bool write)
+{
+    struct fth_belady_access access = {.line = line,
+                                       .sectors = 1,
+                                       .allocates = true,
+                                       .kind = write ? FTH_TRACE_WRITE : FTH_TRACE_READ,
+                                       .dirties = write};
+    fth_belady_access(belady, &access);
+    return access.written_back != 0;
+}
+
+/* A set with one line. */
+static void each_write_is_written_back_once(void **state)
+{
+    (void)state;
+    struct fth_belady *belady = create(1, 1, 1);
+    assert_false(writes_back(belady, 1, true));
+    assert_false(writes_back(belady, 1, true));
+    assert_false(writes_back(belady, 2, false)); /* evicts line 1, which is not known yet */
+    assert_true(writes_back(belady, 1, false));
+    assert_false(writes_back(belady, 2, false));
+    assert_false(writes_back(belady, 1, false));
+    assert_false(writes_back(belady, 3, true));
+    assert_int_equal(fth_belady_drop(belady, 0, 3), 1); /* what was written is lost */
+    assert_false(writes_back(belady, 4, true));
+    assert_true(writes_back(belady, 5, true));   /* line 4 cannot be in the cache any more */
+    assert_false(writes_back(belady, 4, false)); /* and is not written back again */
     fth_belady_destroy(belady);
 }
 
@@ -463,6 +500,24 @@ static void models_have_the_bound(void **state)
             assert_int_equal(row->l1_fails + row->l2_fails, 0);
             fth_model_result_destroy(result);
         }
+    fth_trace_close(trace);
+}
+
+/* An L2 with one line of four sectors, of which a miss fetches two. The write is written back when
+ * its line is read again. */
+static void the_bound_has_traffic_of_memory(void **state)
+{
+    (void)state;
+    struct fth_trace *trace = open_tuples("0 0 0 W 0\n1 0 0 R 128\n2 0 0 R 0\n3 0 0 R 32\n");
+    const char *sets[] = {"gpu.timing",    "off",    "l1.bypass", "rwon",
+                          "l2.size_bytes", "128",    "l2.ways",   "1",
+                          "l2.policy",     "belady", NULL};
+    struct fth_model_result *result = run(trace, sets, NULL);
+    const struct fth_model_row *row = fth_model_row(result, 0);
+    assert_int_equal(row->l2.hits[FTH_TRACE_READ], 1);
+    assert_int_equal(row->dram_reads, 4);
+    assert_int_equal(row->dram_writes, 1);
+    fth_model_result_destroy(result);
     fth_trace_close(trace);
 }
 
@@ -541,7 +596,9 @@ int main(void)
         cmocka_unit_test(sectors_in_flight_hit),
         cmocka_unit_test(accesses_without_allocation_leave_nothing),
         cmocka_unit_test(written_sectors_are_written_back),
+        cmocka_unit_test(each_write_is_written_back_once),
         cmocka_unit_test(models_have_the_bound),
+        cmocka_unit_test(the_bound_has_traffic_of_memory),
         cmocka_unit_test(the_model_with_time_has_no_bound),
         cmocka_unit_test(models_run_together),
     };
