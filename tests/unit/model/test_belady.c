@@ -459,6 +459,13 @@ static void each_write_is_written_back_once(void **state)
     assert_false(writes_back(belady, 4, true));
     assert_true(writes_back(belady, 5, true));   /* line 4 cannot be in the cache any more */
     assert_false(writes_back(belady, 4, false)); /* and is not written back again */
+    fth_belady_clear(belady);
+    assert_false(writes_back(belady, 1, true));
+    assert_true(writes_back(belady, 2, true));
+    for (uint64_t line = 1; line < 3; line++)
+        assert_int_equal(fth_belady_drop(belady, 0, line), 1);
+    assert_false(writes_back(belady, 3, true));
+    assert_true(writes_back(belady, 4, true));
     fth_belady_destroy(belady);
 }
 
@@ -508,16 +515,37 @@ static void models_have_the_bound(void **state)
 static void the_bound_has_traffic_of_memory(void **state)
 {
     (void)state;
-    struct fth_trace *trace = open_tuples("0 0 0 W 0\n1 0 0 R 128\n2 0 0 R 0\n3 0 0 R 32\n");
+    struct fth_trace *trace =
+        open_tuples("0 0 0 W 0\n1 0 0 R 128\n2 0 0 R 256\n3 0 0 R 0\n4 0 0 R 32\n");
     const char *sets[] = {"gpu.timing",    "off",    "l1.bypass", "rwon",
                           "l2.size_bytes", "128",    "l2.ways",   "1",
                           "l2.policy",     "belady", NULL};
     struct fth_model_result *result = run(trace, sets, NULL);
     const struct fth_model_row *row = fth_model_row(result, 0);
     assert_int_equal(row->l2.hits[FTH_TRACE_READ], 1);
-    assert_int_equal(row->dram_reads, 4);
+    assert_int_equal(row->dram_reads, 6);
     assert_int_equal(row->dram_writes, 1);
     fth_model_result_destroy(result);
+    fth_trace_close(trace);
+}
+
+/* Two warps read the same sector in one step. */
+static void reads_merge(void **state)
+{
+    (void)state;
+    struct fth_trace *trace = open_tuples("0 0 0 R 0\n0 0 32 R 0\n1 0 0 R 0\n");
+    for (unsigned hit = 0; hit < 2; hit++) {
+        const char *sets[] = {"gpu.timing",         "off",       "l1.latency", "1", "l1.merged",
+                              hit ? "hit" : "miss", "l1.policy", "belady",     NULL};
+        const struct fth_model_options options = FTH_MODEL_OPTIONS(.diagnose = true);
+        struct fth_model_result *result = run(trace, sets, &options);
+        const struct fth_model_row *row = fth_model_row(result, 0);
+        assert_int_equal(row->l1.merges[FTH_TRACE_READ], 1);
+        assert_int_equal(row->l1.hits[FTH_TRACE_READ], 1 + hit);
+        assert_int_equal(row->l1_misses.cold, 2 - hit);
+        assert_int_equal(row->l2.sectors[FTH_TRACE_READ], 1);
+        fth_model_result_destroy(result);
+    }
     fth_trace_close(trace);
 }
 
@@ -599,6 +627,7 @@ int main(void)
         cmocka_unit_test(each_write_is_written_back_once),
         cmocka_unit_test(models_have_the_bound),
         cmocka_unit_test(the_bound_has_traffic_of_memory),
+        cmocka_unit_test(reads_merge),
         cmocka_unit_test(the_model_with_time_has_no_bound),
         cmocka_unit_test(models_run_together),
     };
