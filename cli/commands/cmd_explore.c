@@ -353,6 +353,8 @@ static const struct cli_example examples[] = {
     {"fathom explore 2mm.trace --gpu h200 --vary l1.size_bytes=16K..256K --pareto "
      "l1.size_bytes,time",
      "show only the sizes of the L1 that no smaller one equals in time"},
+    {"fathom explore 2mm.trace --set gpu.timing=off --vary l1.policy=lru,drrip,belady",
+     "compare policies with the best replacement that is possible (belady)"},
     {"fathom explore *.trace --vary l1.policy=lru,fifo --vary l1.ways=2,4 -o a.jsonl",
      "save the results of every combination to a file"},
     {"srun fathom explore k.trace --vary l2.ways=4,8,16 -o part.%r",

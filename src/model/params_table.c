@@ -11,7 +11,7 @@
 /* The largest number up to which a double holds every integer: 2^53. */
 #define MAX_INTEGER 9007199254740992.0
 
-#define WORDS_POLICY "lru, fifo, lfu, plru, random, clock, srrip, drrip"
+#define WORDS_POLICY "lru, fifo, lfu, plru, random, clock, srrip, drrip, belady"
 #define WORDS_BYPASS "off, won, rwon"
 #define WORDS_MERGED "hit, miss"
 
@@ -128,7 +128,8 @@ static const struct fth_parameter_row level_rows[FTH_LEVEL_KEYS] = {
          "the L1 has another number of sets"},
     [FTH_KEY_POLICY] = {"policy",
                         WORDS_POLICY,
-                        "replacement policy",
+                        "replacement policy; belady: not a policy, but a bound for all of them, "
+                        "without time",
                         FTH_PARAMETER_WORD,
                         0,
                         0,

@@ -15,18 +15,6 @@ static struct fth_unit *unit_of(const struct fth_cache_level *level,
     return &level->units[access->unit];
 }
 
-/* Counts the sectors of an access that hit and that miss. */
-static void add_counts(struct fth_cache_level *level, const struct fth_port_access *access,
-                       uint64_t hits, uint64_t misses)
-{
-    const enum fth_trace_access_kind kind = access->request->kind;
-    uint64_t *profile = level->totals.profile[kind != FTH_TRACE_READ];
-    const size_t last = level->totals.profile_size - 1;
-    profile[access->distance < last ? access->distance : last] += hits;
-    profile[last] += misses;
-    access->counts->hits[kind] += hits;
-}
-
 static uint64_t find_missing(const struct fth_cache_level *level,
                              const struct fth_port_access *access)
 {
@@ -35,10 +23,8 @@ static uint64_t find_missing(const struct fth_cache_level *level,
                              access->runs ? access->request->run_count : 0);
 }
 
-/* Extends missing sectors to whole fills, of the size that a hint of the request or the cache has.
- */
-static uint64_t find_fills(const struct fth_shape *shape, const struct fth_line_request *request,
-                           uint64_t missing)
+uint64_t fth_cache_level_fills(const struct fth_shape *shape,
+                               const struct fth_line_request *request, uint64_t missing)
 {
     const unsigned number = (request->flags & shape->request_flags & FTH_LINE_REQUEST_L2_FLAGS) >>
                             FTH_LINE_REQUEST_FILL_SHIFT;
@@ -57,7 +43,7 @@ static uint64_t fill_line(const struct fth_cache_level *level, struct fth_port_a
     struct fth_cache_result result;
     const uint64_t fetched =
         fth_cache_fill(unit_of(level, access)->cache, access->location,
-                       find_fills(&level->shape, access->request, missing), &result);
+                       fth_cache_level_fills(&level->shape, access->request, missing), &result);
     access->distance = result.distance;
     fth_cache_level_report_eviction(access->next_level, &result);
     return fetched;
@@ -115,8 +101,8 @@ static void merge_line(struct fth_cache_level *level, struct fth_port_access *ac
         note_merged_miss(level, access);
     note_use(level, access, access->request->sectors);
     access->counts->merges[access->request->kind] += sectors;
-    add_counts(level, access, level->shape.merged_hits ? sectors : 0,
-               level->shape.merged_hits ? 0 : sectors);
+    fth_cache_level_add_counts(level, access, level->shape.merged_hits ? sectors : 0,
+                               level->shape.merged_hits ? 0 : sectors);
 }
 
 /* A read that misses and leaves nothing in the cache. It uses the sectors that the cache holds. */
@@ -131,7 +117,7 @@ static enum fth_attempt_outcome read_without_fill(struct fth_cache_level *level,
     }
     request->missing = missing;
     const unsigned sectors = count_bits(request->sectors), misses = count_bits(missing);
-    add_counts(level, access, sectors - misses, misses);
+    fth_cache_level_add_counts(level, access, sectors - misses, misses);
     fth_cache_level_report_miss(access, missing);
     return FTH_ATTEMPT_MISS;
 }
@@ -157,7 +143,7 @@ static enum fth_attempt_outcome read_line(struct fth_cache_level *level,
     note_miss(level, access, missing, request->missing, present);
     note_use(level, access, request->sectors | request->missing);
     const unsigned sectors = count_bits(request->sectors), misses = count_bits(missing);
-    add_counts(level, access, sectors - misses, misses);
+    fth_cache_level_add_counts(level, access, sectors - misses, misses);
     if (!missing)
         return FTH_ATTEMPT_HIT;
     fth_cache_level_add_miss(level, mshr, access, missing);
@@ -193,7 +179,7 @@ static enum fth_attempt_outcome write_line(struct fth_cache_level *level,
     }
     request->missing = request->sectors; /* the whole write is forwarded */
     const unsigned misses = count_bits(missing);
-    add_counts(level, access, count_bits(request->sectors) - misses, misses);
+    fth_cache_level_add_counts(level, access, count_bits(request->sectors) - misses, misses);
     fth_cache_level_report_miss(access, request->sectors);
     return misses ? FTH_ATTEMPT_MISS : FTH_ATTEMPT_HIT;
 }
@@ -228,7 +214,7 @@ static enum fth_attempt_outcome handle_bypass(struct fth_cache_level *level,
     if (level->shadow && request->kind == FTH_TRACE_READ) /* the cache never stores what it reads */
         misses_of(level, request)->cold += count_bits(request->sectors);
     request->missing = request->sectors;
-    add_counts(level, access, 0, count_bits(request->sectors));
+    fth_cache_level_add_counts(level, access, 0, count_bits(request->sectors));
     fth_cache_level_report_miss(access, request->sectors);
     return FTH_ATTEMPT_MISS;
 }
@@ -241,6 +227,8 @@ static enum fth_attempt_outcome process_request(struct fth_cache_level *level,
     if (level->shape.bypass == FTH_BYPASS_ALL || request->flags & FTH_LINE_REQUEST_BYPASS_L1 ||
         (atomic && level->shape.write != FTH_WRITE_BACK))
         return handle_bypass(level, access);
+    if (unit_of(level, access)->belady)
+        return fth_cache_level_attempt_bound(level, access);
     if (request->kind == FTH_TRACE_READ)
         return read_line(level, access);
     return atomic ? atomic_line(level, access) : write_line(level, access);

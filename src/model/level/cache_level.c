@@ -20,6 +20,11 @@
 
 /* ---- creation ---- */
 
+bool fth_shape_is_bound(const struct fth_shape *shape)
+{
+    return strcmp(shape->policy, "belady") == 0;
+}
+
 enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,
                                        uint64_t copies, struct fth_cache **cache,
                                        struct fth_error *error)
@@ -29,7 +34,7 @@ enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t s
                                       .sets = shape->sets,
                                       .ways = shape->ways,
                                       .index = shape->index,
-                                      .policy = shape->policy,
+                                      .policy = fth_shape_is_bound(shape) ? "lru" : shape->policy,
                                       .masks = shape->masks,
                                       .row_ways = shape->row_ways,
                                       .write = shape->write,
@@ -70,6 +75,8 @@ static enum fth_status create_units(struct fth_cache_level *level, struct fth_er
         unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_set_index(shape, i)];
         FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, 1, &unit->cache, error));
+        if (fth_shape_is_bound(shape))
+            FTH_TRY(fth_belady_create(unit->cache, &unit->belady, error));
     }
     return FTH_OK;
 }
@@ -118,8 +125,10 @@ void fth_cache_level_destroy(struct fth_cache_level *level)
 {
     if (!level)
         return;
-    for (size_t i = 0; level->units && i < level->unit_count; i++)
+    for (size_t i = 0; level->units && i < level->unit_count; i++) {
         fth_cache_destroy(level->units[i].cache);
+        fth_belady_destroy(level->units[i].belady);
+    }
     for (size_t i = 0; level->mshrs && i < level->mshr_count; i++)
         fth_mshr_destroy(level->mshrs[i]);
     for (int i = 0; i < 2; i++)
@@ -156,8 +165,11 @@ bool fth_cache_level_failed(const struct fth_cache_level *level)
 
 void fth_cache_level_clear(struct fth_cache_level *level)
 {
-    for (size_t i = 0; i < level->unit_count; i++)
+    for (size_t i = 0; i < level->unit_count; i++) {
         fth_cache_reset(level->units[i].cache);
+        if (level->units[i].belady)
+            fth_belady_clear(level->units[i].belady);
+    }
     for (size_t i = 0; i < level->mshr_count; i++)
         fth_mshr_clear(level->mshrs[i]);
     if (level->shadow)
@@ -397,6 +409,8 @@ uint64_t fth_cache_level_read(struct fth_cache_level *level, const struct fth_po
     struct fth_cache *cache = level->units[access->unit].cache;
     struct fth_cache_location location = locate_line(level, access);
     struct fth_cache_result result;
+    if (level->units[access->unit].belady)
+        return fth_cache_level_read_bound(level, access, &location, sectors, next_level);
     const uint64_t missing = fth_cache_missing(cache, &location, sectors, NULL, 0);
     if (level->shadow && missing)
         fth_shadow_miss(level->shadow, access->request->line, missing, missing,

@@ -1,5 +1,6 @@
 /* Internals of a simulated cache, shared by cache_level.c (its steps), attempt.c (one attempt of
- * one request) and single_bank.c (fast path for one bank). */
+ * one request), bound.c (the same for Belady's bound) and single_bank.c (fast path for one bank).
+ */
 #ifndef FTH_MODEL_CACHE_LEVEL_H
 #define FTH_MODEL_CACHE_LEVEL_H
 
@@ -7,9 +8,10 @@
 
 /* One bank of one partition: a set-associative array with a queue of requests. */
 struct fth_unit {
-    struct fth_cache *cache;
-    struct fth_mshr *mshr; /* the MSHR set of its partition; borrowed */
-    uint32_t head, tail;   /* first and last request in the queue; UINT32_MAX: it is empty */
+    struct fth_cache *cache;   /* with Belady's bound it stays empty and only maps lines to sets */
+    struct fth_belady *belady; /* NULL: the cache has a replacement policy */
+    struct fth_mshr *mshr;     /* the MSHR set of its partition; borrowed */
+    uint32_t head, tail;       /* first and last request in the queue; UINT32_MAX: it is empty */
 };
 
 /* Addresses are distributed over `count` parts in pieces of `bytes`. */
@@ -62,10 +64,15 @@ static inline void fth_cache_level_drop_line(struct fth_cache_level *level,
                                              const struct fth_port_access *access,
                                              struct fth_cache_location *location)
 {
-    struct fth_cache *cache = level->units[access->unit].cache;
-    if (level->shadow && location->slot != FTH_NO_SLOT)
-        fth_shadow_remove(level->shadow, access->request->line, cache->lines[location->slot].valid);
-    fth_cache_drop(cache, location);
+    const struct fth_unit *unit = &level->units[access->unit];
+    uint64_t sectors = 0;
+    if (unit->belady)
+        sectors = fth_belady_drop(unit->belady, location->set, location->line);
+    else if (location->slot != FTH_NO_SLOT)
+        sectors = unit->cache->lines[location->slot].valid;
+    if (level->shadow && sectors)
+        fth_shadow_remove(level->shadow, access->request->line, sectors);
+    fth_cache_drop(unit->cache, location);
 }
 /* Allocates an MSHR for the missing sectors of a read, and reports the miss. */
 static inline void fth_cache_level_add_miss(struct fth_cache_level *level, struct fth_mshr *mshr,
@@ -93,6 +100,33 @@ static inline void fth_cache_level_skip_steps(struct fth_cache_level *level, siz
     level->totals.steps += next - level->step;
     level->step = next;
 }
+
+/* ---- bound.c ---- */
+
+/* Counts the sectors of an access that hit and that miss. */
+static inline void fth_cache_level_add_counts(struct fth_cache_level *level,
+                                              const struct fth_port_access *access, uint64_t hits,
+                                              uint64_t misses)
+{
+    const enum fth_trace_access_kind kind = access->request->kind;
+    uint64_t *profile = level->totals.profile[kind != FTH_TRACE_READ];
+    const size_t last = level->totals.profile_size - 1;
+    profile[access->distance < last ? access->distance : last] += hits;
+    profile[last] += misses;
+    access->counts->hits[kind] += hits;
+}
+/* A request to a cache with Belady's bound that does not bypass the cache. It never
+ * fails. */
+enum fth_attempt_outcome fth_cache_level_attempt_bound(struct fth_cache_level *level,
+                                                       struct fth_port_access *access);
+/* fth_cache_level_read() for such a cache. */
+uint64_t fth_cache_level_read_bound(struct fth_cache_level *level,
+                                    const struct fth_port_access *access,
+                                    const struct fth_cache_location *location, uint64_t sectors,
+                                    const struct fth_next_level *next_level);
+/* Extends sectors to whole fills, of the size that a hint of the request or the cache has. */
+uint64_t fth_cache_level_fills(const struct fth_shape *shape,
+                               const struct fth_line_request *request, uint64_t sectors);
 
 /* ---- single_bank.c ---- */
 

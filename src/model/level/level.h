@@ -215,8 +215,45 @@ void fth_shadow_complete(struct fth_shadow *shadow, uint64_t line, uint64_t sect
 /* An access removes these sectors, which the cache held, without a replacement. */
 void fth_shadow_remove(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
 
+/* ---- belady.c ---- */
+
+/* Belady's bound for one bank of a cache: which accesses hit with the best replacement. The caller
+ * reports all accesses in their order. `line` is the number of a line in the bank. */
+struct fth_belady;
+
+struct fth_belady_access {
+    uint64_t line;
+    uint64_t sectors; /* that are accessed */
+    uint64_t fills;   /* the whole fills that contain them; 0: a miss does not fetch others */
+    uint32_t set;
+    uint8_t kind;   /* enum fth_trace_access_kind */
+    bool allocates; /* after a miss, the cache holds the line and these sectors */
+    bool adds;      /* the cache holds these sectors if it holds the line, without allocating it */
+    bool merges;    /* the sectors are in flight: they hit, whether the cache keeps them or not */
+    bool dirties;   /* writes the sectors, in a cache that writes back */
+    /* Outputs: the sectors that hit; sector positions of which a sector, of this line or another
+     * one, is written back. */
+    uint64_t hits, written_back;
+};
+
+/* `cache` gives the sets, their ways, and the lines and sectors. It is not used later. */
+FTH_MUST_USE enum fth_status fth_belady_create(const struct fth_cache *cache,
+                                               struct fth_belady **belady, struct fth_error *error);
+void fth_belady_destroy(struct fth_belady *belady);
+void fth_belady_clear(struct fth_belady *belady);
+/* Whether the memory was not sufficient. Then the hits are wrong. */
+bool fth_belady_failed(const struct fth_belady *belady);
+/* Processes an access. Returns the index of the line, in the order of the first accesses. */
+uint32_t fth_belady_access(struct fth_belady *belady, struct fth_belady_access *access);
+/* Whether the cache could hold a sector of the line now. */
+bool fth_belady_holds_line(const struct fth_belady *belady, uint32_t set, uint64_t line);
+/* The line is invalidated. Returns the sectors that the cache may have held. */
+uint64_t fth_belady_drop(struct fth_belady *belady, uint32_t set, uint64_t line);
+
 /* ---- cache_level.c ---- */
 
+/* Whether the policy of a cache is not a policy but Belady's bound. */
+bool fth_shape_is_bound(const struct fth_shape *shape);
 /* Creates one bank of a cache, or several copies (fth_cache_config.copies). If the number of lines
  * is no multiple of the number of sets, the first sets get one more way. */
 FTH_MUST_USE enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,

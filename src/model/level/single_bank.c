@@ -20,8 +20,10 @@ struct single_bank {
     const struct fth_cache_run *runs;
     struct fth_model_counts *counts; /* by instruction */
     uint64_t *profile;               /* of reads */
-    size_t last;    /* index of the last entry of the profile, which counts misses */
-    bool fast_path; /* the cache is not bypassed, and the causes of misses are not wanted */
+    size_t last; /* index of the last entry of the profile, which counts misses */
+    /* The cache is not bypassed and has a replacement policy, and the causes of misses are not
+     * wanted. */
+    bool fast_path;
 };
 
 /* Counts of consecutive reads of one instruction that are not yet in `counts`. */
@@ -240,7 +242,7 @@ bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_r
                                      .counts = counts,
                                      .profile = level->totals.profile[0],
                                      .last = level->totals.profile_size - 1,
-                                     .fast_path =
-                                         level->shape.bypass != FTH_BYPASS_ALL && !level->shadow};
+                                     .fast_path = level->shape.bypass != FTH_BYPASS_ALL &&
+                                                  !level->shadow && !level->units[0].belady};
     return run_requests(&bank, count, next_level);
 }

@@ -17,6 +17,7 @@ static double number_of(const struct fth_model_params *params, size_t key)
 }
 
 #define REASON(name) name " is set, which the model with time does not have"
+#define BOUND_REASON(level) level ".policy=belady is a bound that only the model without time has"
 
 static bool is_set(const struct fth_model_params *params, size_t key)
 {
@@ -66,6 +67,8 @@ static const char *check_geometry(const struct fth_model_params *params)
         if (number_of(params, base + FTH_KEY_PARTITIONS) != 1 ||
             number_of(params, base + FTH_KEY_BANKS) != 1)
             return "a cache has several partitions or banks";
+        if (strcmp(params->values[base + FTH_KEY_POLICY].text, "belady") == 0)
+            return level == FTH_MODEL_L1 ? BOUND_REASON("l1") : BOUND_REASON("l2");
     }
     return NULL;
 }

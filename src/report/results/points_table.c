@@ -118,7 +118,7 @@ struct text_table {
     size_t count, limit;
     struct fth_buffer same;     /* what is the same in all rows */
     struct fth_buffer left_out; /* heads of the columns for which there is no space */
-    bool has_floor;             /* a time is a floor */
+    bool has_floor, has_time;   /* a time is a floor; a time is an estimate */
     bool failed;
 };
 
@@ -239,6 +239,7 @@ static const char *figure_text(struct text_table *table, const struct fth_point_
     else
         fth_number_format(value, number, sizeof number);
     table->has_floor = table->has_floor || is_floor;
+    table->has_time = table->has_time || (figure == FTH_POINT_TIME && !is_floor);
     snprintf(text, sizeof text, "%s%s", !is_floor ? "" : table->options->utf8 ? "≥" : ">=", number);
     return keep(table, text);
 }
@@ -370,6 +371,9 @@ static void write_text(struct text_table *table, const struct fth_point_order *o
     if (table->has_floor)
         fth_buffer_format(out, "A time with %s is the time floor: the model ran without time.\n",
                           table->options->utf8 ? "≥" : ">=");
+    if (table->has_floor && table->has_time)
+        fth_buffer_text(out, "To compare points with and without time, run all of them with "
+                             "gpu.timing=off.\n");
     for (size_t i = 0; i < table->count; i++)
         columns[i] =
             (struct fth_column){table->columns[i].head, table->columns[i].head,

@@ -61,6 +61,7 @@ static const struct {
      false,
      false},
     {{"l1.policy", "fifo", "l2.policy", "random", NULL}, true, false},
+    {{"l1.policy", "belady", "l2.policy", "belady", "l2.sides", "2", NULL}, true, false},
     {{"gpu.sms", "2", "l2.sides", "2", "l2.joins", "0,0", NULL}, false, true},
     /* With time. */
     {{"gpu.sms",
