@@ -287,6 +287,31 @@ static void assumed_policies_are_circumstances(void **state)
     }
 }
 
+static void instances_serve_the_sms_of_the_scope(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *element;
+        double units; /* NAN: unknown */
+    } rows[] = {
+        {", \"sms\": 304", "\"scope\": \"group\", \"sms_per_instance\": 38", 38},
+        {", \"sms\": 304", "\"scope\": \"sm\"", 1},
+        {", \"sms\": 304", "\"scope\": \"gpu\"", 304},
+        {"", "\"scope\": \"gpu\"", NAN},
+        {", \"sms\": 304", "\"scope\": \"group\"", NAN},
+        {", \"sms\": 304", "", NAN},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char rest[128];
+        snprintf(rest, sizeof rest, "\"elements\": {\"l2\": {%s}}", rows[i].element);
+        struct fth_gpu *gpu = read_parts(rows[i].device, rest);
+        const double units = fth_gpu_units_per_instance(gpu, "l2");
+        if (isnan(units) != isnan(rows[i].units) || units < rows[i].units || units > rows[i].units)
+            fail_msg("row %zu: %g", i, units);
+        fth_gpu_destroy(gpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +324,7 @@ int main(void)
         cmocka_unit_test(noise_is_written),
         cmocka_unit_test(wrong_types_are_named),
         cmocka_unit_test(wrong_items_of_lists_are_refused),
+        cmocka_unit_test(instances_serve_the_sms_of_the_scope),
         cmocka_unit_test(assumed_policies_are_circumstances),
     };
     return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
