@@ -83,7 +83,9 @@ static void latency_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES],
         snprintf(cell, CELL_BYTES, "%s ns",
                  fth_view_time(ns < 100 ? ns : rint(ns), text, sizeof text)); /* fits the column */
     else if (isnan(cycles))
-        snprintf(cell, CELL_BYTES, "%s", missing(view, element, name));
+        snprintf(cell, CELL_BYTES, "%s",
+                 missing(view, element,
+                         fth_gpu_unknown(view->gpu, element, "latency_ns") ? "latency_ns" : name));
     else
         snprintf(cell, CELL_BYTES, "%s%s%s", classes & FTH_CLASS_TLB ? "+" : "",
                  fth_view_time(cycles, text, sizeof text), classes & FTH_CLASS_ICACHE ? "/i" : "");

@@ -109,7 +109,7 @@ function unknownsOf(gpu) {
 function showSummary(grid, gpu, verdicts) {
   const cards = MAIN_FIGURES.filter(([, section]) => section !== "l3" || gpu.elements.l3).map((figure) => mainFigure(gpu, figure)), unknowns = unknownsOf(gpu);
   const part = (c, key) => c.figure ? c.figure[key] : null;
-  const frame = addFigure(grid, { title: "Ten figures", name: "summary", wide: true, columns: ["figure", "element", "attribute", "value", "low", "high", "source"],
+  const frame = addFigure(grid, { title: cards.length === 10 ? "Ten figures" : "Main figures", name: "summary", wide: true, columns: ["figure", "element", "attribute", "value", "low", "high", "source"],
     rows: cards.map((c) => [c.title, c.section, c.name, part(c, "value"), part(c, "low"), part(c, "high"), part(c, "source")]) });
   frame.body.append(el("dl", { class: "cards" }, ...cards.map((c) => el("div", { class: c.figure ? "card" : "card unknown", title: c.figure ? evidenceLines(c.name, c.figure).join("\n") : c.detail },
     el("dt", {}, c.title), el("dd", {}, c.text), el("dd", { class: "note" }, c.detail || (c.figure && c.figure.source ? textOf(c.figure.source) : " "))))));

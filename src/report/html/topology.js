@@ -175,7 +175,7 @@ function drawChip(grid, gpu) {
     const w = inner / parts - 6, x = 14 + p * (w + 6);
     svg.append("rect").attr("class", "box memory").attr("x", x).attr("y", l2Top).attr("width", w).attr("height", l2Height).attr("fill", "var(--fill-l2)");
     svg.append("text").attr("x", x + 10).attr("y", l2Top + 20).text(shorten(parts > 1 ? `L2 ${part} ${p}, ${bytes(l2 / parts)}` : `L2 ${bytes(l2)}`, w - 12));
-    if (p === 0) svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(brief(gpu, "l2"), w - 12));
+    if (p === 0 && l2Height > 40) svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(brief(gpu, "l2"), w - 12));
     const far = valueOf(gpu, "l2", "far_latency_cycles");
     if (p === 1 && typeof far === "number") svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(`${number(far)} cycles to the far partition`, w - 12));
     items.push({ x: x + 40, y: l2Top + 10, lines: elementLines(gpu, "l2"), box: [x, l2Top, w, l2Height] });
