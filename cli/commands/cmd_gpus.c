@@ -105,8 +105,9 @@ const struct cli_command cli_gpus = {
     "List the GPU descriptions that come with fathom. With a NAME from the list, a\n"
     "FILE, or - for standard input, check that description and show it. A description\n"
     "contains the figures of a GPU and the source of each one. Files can be\n"
-    "compressed with zstd. In the list, units are SMs or, for other GPUs than those of\n"
-    "NVIDIA, compute units; L2 is the sum of all L2 caches.",
+    "compressed with zstd.\n"
+    "In the list, units are SMs or, for GPUs of other vendors than NVIDIA, compute\n"
+    "units; L2 is the sum of all L2 caches.",
     options,
     examples,
     CLI_WORD_GPU,

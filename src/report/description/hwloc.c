@@ -214,7 +214,7 @@ static unsigned cache_depth(const struct fth_gpu *gpu, const char *element)
 static void begin_level(struct tree *tree, const struct level *level, double parts,
                         const struct pus *pus)
 {
-    if (level->kind == GROUP) {
+    if (!level->element) {
         begin(tree, "Group", NULL, pus);
         end_tag(tree);
         return;
