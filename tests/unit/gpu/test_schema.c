@@ -249,6 +249,19 @@ static void count_circumstances(void *user, const struct fth_difference *differe
     counts[difference->circumstance]++;
 }
 
+/* The clock that kernels read and the version of the interface do not characterise a device. */
+static void clocks_and_versions_are_circumstances(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"opencl_version", "clock_source", "clock_resolution_cycles",
+                                        "cuda_version"};
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        assert_true(fth_is_circumstance("device", names[i]));
+    assert_false(fth_is_circumstance("device", "kind"));
+    assert_false(fth_is_circumstance("device", "xcds"));
+    assert_false(fth_is_circumstance("l2", "instances"));
+}
+
 /* Where the L1 of a simulated GPU starts to miss says nothing about a real GPU without a known
  * policy. */
 static void assumed_policies_are_circumstances(void **state)
@@ -325,6 +338,7 @@ int main(void)
         cmocka_unit_test(wrong_types_are_named),
         cmocka_unit_test(wrong_items_of_lists_are_refused),
         cmocka_unit_test(instances_serve_the_sms_of_the_scope),
+        cmocka_unit_test(clocks_and_versions_are_circumstances),
         cmocka_unit_test(assumed_policies_are_circumstances),
     };
     return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
