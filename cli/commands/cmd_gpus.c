@@ -16,13 +16,20 @@ static int show(const struct cli_arguments *arguments, const struct fth_catalogu
 }
 
 static const struct fth_column columns[] = {
-    {"name", "Name", FTH_COLUMN_TEXT},          {"device", "GPU", FTH_COLUMN_TEXT},
-    {"architecture", "Arch.", FTH_COLUMN_TEXT}, {"compute_capability", "cc", FTH_COLUMN_TEXT},
-    {"sms", "SMs", FTH_COLUMN_NUMBER},          {"l1_bytes", "L1", FTH_COLUMN_BYTES},
-    {"l2_bytes", "L2", FTH_COLUMN_BYTES},       {"memory_bytes", "Memory", FTH_COLUMN_BYTES},
+    {"name", "Name", FTH_COLUMN_TEXT},
+    {"device", "GPU", FTH_COLUMN_TEXT},
+    {"architecture", "Arch.", FTH_COLUMN_TEXT},
+    {"compute_capability", "cc", FTH_COLUMN_TEXT},
+    {"sms", "Units", FTH_COLUMN_NUMBER},
+    {"l1_bytes", "L1", FTH_COLUMN_BYTES},
+    {"l2_bytes", "L2", FTH_COLUMN_BYTES},
+    {"l3_bytes", "L3", FTH_COLUMN_BYTES},
+    {"memory_bytes", "Memory", FTH_COLUMN_BYTES},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
+/* The L1 is the first cache of an SM or compute unit, the L2 that of the whole GPU: AMD's GPUs can
+ * have several. */
 static void fill_row(struct fth_cell *row, const char *name, const struct fth_gpu *gpu)
 {
     row[0].text = name;
@@ -30,9 +37,12 @@ static void fill_row(struct fth_cell *row, const char *name, const struct fth_gp
     row[2].text = fth_gpu_text(gpu, "device", "architecture");
     row[3].text = fth_gpu_text(gpu, "device", "compute_capability");
     row[4].number = fth_gpu_number(gpu, "device", "sms", NAN);
-    row[5].number = fth_gpu_number(gpu, "l1", "size_bytes", NAN);
-    row[6].number = fth_gpu_number(gpu, "l2", "size_bytes", NAN);
-    row[7].number = fth_gpu_number(gpu, "memory", "size_bytes", NAN);
+    row[5].number = fth_gpu_number(gpu, "vector_l1", "size_bytes",
+                                   fth_gpu_number(gpu, "l1", "size_bytes", NAN));
+    row[6].number =
+        fth_gpu_number(gpu, "l2", "size_bytes", NAN) * fth_gpu_number(gpu, "l2", "instances", 1);
+    row[7].number = fth_gpu_number(gpu, "l3", "size_bytes", NAN);
+    row[8].number = fth_gpu_number(gpu, "memory", "size_bytes", NAN);
 }
 
 /* Lists all descriptions. Prints an error for each one that cannot be read, and lists the others;
@@ -95,7 +105,9 @@ const struct cli_command cli_gpus = {
     "List the GPU descriptions that come with fathom. With a NAME from the list, a\n"
     "FILE, or - for standard input, check that description and show it. A description\n"
     "contains the figures of a GPU and the source of each one. Files can be\n"
-    "compressed with zstd.",
+    "compressed with zstd.\n"
+    "In the list, units are SMs or, for GPUs of other vendors than NVIDIA, compute\n"
+    "units; L2 is the sum of all L2 caches.",
     options,
     examples,
     CLI_WORD_GPU,

@@ -40,7 +40,8 @@ struct fth_model_parameter {
 FTH_API bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter);
 
 /* Creates parameters with the default values. If `gpu` is not NULL, the attributes of the
- * description replace them. `gpu` is not needed afterwards. */
+ * description replace them. `gpu` is not needed afterwards.
+ * FTH_UNSUPPORTED: the description is of a CPU, or of a GPU of another vendor than NVIDIA. */
 FTH_API FTH_MUST_USE enum fth_status fth_model_params_create(const struct fth_gpu *gpu,
                                                              struct fth_model_params **params,
                                                              struct fth_error *error);

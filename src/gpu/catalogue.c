@@ -205,8 +205,11 @@ enum fth_status fth_catalogue_read(const struct fth_catalogue *catalogue, const 
 /* Returns the name without the name of the vendor. */
 static const char *without_vendor(const char *name)
 {
-    static const char vendor[] = "NVIDIA ";
-    return strncmp(name, vendor, sizeof vendor - 1) == 0 ? name + sizeof vendor - 1 : name;
+    static const char *const vendors[] = {"NVIDIA ", "AMD "};
+    for (size_t i = 0; i < FTH_COUNT(vendors); i++)
+        if (strncmp(name, vendors[i], strlen(vendors[i])) == 0)
+            return name + strlen(vendors[i]);
+    return name;
 }
 
 /* Returns whether the rest of a device's name, behind the name of the model, leaves the model as it

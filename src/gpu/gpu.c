@@ -258,3 +258,27 @@ struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu)
            : major >= 3 ? (struct fth_code_size){64, 7}
                         : (struct fth_code_size){8, 1};
 }
+
+struct fth_unit_words fth_gpu_unit(const struct fth_gpu *gpu)
+{
+    const char *kind = fth_gpu_text(gpu, "device", "kind");
+    const char *vendor = fth_gpu_text(gpu, "device", "vendor");
+    if (kind && strcmp(kind, "cpu") == 0)
+        return (struct fth_unit_words){"core", "cores", "core", "CPU"};
+    const char *device = kind && strcmp(kind, "accelerator") == 0 ? "dev." : "GPU";
+    if (!vendor || strncmp(vendor, "NVIDIA", strlen("NVIDIA")) == 0)
+        return (struct fth_unit_words){"SM", "SMs", "SM", device};
+    return (struct fth_unit_words){"compute unit", "compute units", "CU", device};
+}
+
+double fth_gpu_units_per_instance(const struct fth_gpu *gpu, const char *element)
+{
+    const double units = fth_gpu_number(gpu, "device", "sms", NAN);
+    const double each = fth_gpu_number(gpu, element, "sms_per_instance", NAN);
+    const char *scope = fth_gpu_text(gpu, element, "scope");
+    if (!isnan(each))
+        return each;
+    if (scope && strcmp(scope, "sm") == 0)
+        return 1;
+    return scope && strcmp(scope, "gpu") == 0 ? units : NAN;
+}

@@ -156,6 +156,20 @@ struct fth_code_size {
 };
 struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu);
 
+/* What the unit is called that the attribute sms counts. */
+struct fth_unit_words {
+    const char *name;   /* "SM", "compute unit", "core" */
+    const char *plural; /* "SMs", "compute units", "cores" */
+    const char *brief;  /* "SM", "CU", "core" */
+    const char *device; /* what contains all units: "GPU", "CPU", or "dev." */
+};
+/* Returns the words for a device: a CPU has cores, a GPU of NVIDIA or of an unknown vendor SMs, any
+ * other device compute units. */
+struct fth_unit_words fth_gpu_unit(const struct fth_gpu *gpu);
+/* Returns how many SMs (compute units, cores) one instance of an element serves, from
+ * sms_per_instance or else from its scope; NAN if the description does not say. */
+double fth_gpu_units_per_instance(const struct fth_gpu *gpu, const char *element);
+
 /* ---- validate.c ---- */
 
 /* Does what fth_gpu_validate does. An error reports `operation` and `argument`, which may be NULL.

@@ -54,12 +54,12 @@ double fth_attribute_apart(const struct fth_attribute *a, const struct fth_attri
 
 bool fth_is_circumstance(const char *section, const char *name)
 {
-    static const char *const device[] = {"uuid", "pci_bus", "backend", "driver", "cuda_version",
-                                         "pcie_generation", "current_clock_mhz",
-                                         "current_memory_clock_mhz", "power_w", "temperature_c",
-                                         "mps", "kernel_timeout",
-                                         /* Which SMs are disabled differs from card to card. */
-                                         "gpc_by_sm", "tpc_by_sm", "block_first_gpcs"};
+    static const char *const device[] = {
+        "uuid", "pci_bus", "backend", "driver", "cuda_version", "opencl_version", "clock_source",
+        "clock_resolution_cycles", "pcie_generation", "current_clock_mhz",
+        "current_memory_clock_mhz", "power_w", "temperature_c", "mps", "kernel_timeout",
+        /* Which SMs are disabled differs from card to card. */
+        "gpc_by_sm", "tpc_by_sm", "block_first_gpcs"};
     /* Raw data that varies from run to run. In 20 runs on one H200, resident_bytes of the L1 had 14
      * different values. Where the L2 starts to miss and where nothing hits any more depends on the
      * memory that the driver allocates: onset_bytes was 18 or 27 MiB, full_miss_bytes 66 or 75 MiB.

@@ -163,9 +163,23 @@ static enum fth_status check_description(const struct fth_model_params *params,
     return FTH_OK;
 }
 
+/* The model executes PTX, in warps of 32 threads, and has two levels of caches. Its rules were
+ * found on GPUs of NVIDIA. */
+static enum fth_status check_vendor(const struct fth_gpu *gpu, struct fth_error *error)
+{
+    if (strcmp(fth_gpu_unit(gpu).name, "SM") == 0)
+        return FTH_OK;
+    return fth_fail(error, FTH_UNSUPPORTED, "model caches of", fth_gpu_text(gpu, "device", "name"),
+                    "the model covers GPUs of NVIDIA only: it executes PTX, in warps of 32 "
+                    "threads, and knows no caches but L1 and L2");
+}
+
 enum fth_status fth_model_params_create(const struct fth_gpu *gpu, struct fth_model_params **params,
                                         struct fth_error *error)
 {
+    *params = NULL;
+    if (gpu)
+        FTH_TRY(check_vendor(gpu, error));
     *params = calloc(1, sizeof **params);
     if (!*params)
         return fth_no_memory(error, "set parameters", NULL);

@@ -1,6 +1,7 @@
 /* Draws the elements of a GPU description as nested boxes (draw.c). */
 #include "report/description/gpu_text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +23,8 @@ static bool drawn_by_earlier(const struct fth_gpu_view *view, size_t index)
     return false;
 }
 
-/* Writes the title of a box: the elements that share the storage, and the number of instances per
- * SM if there are several. */
+/* Writes the title of a box: the elements that share the storage, and the number of instances if
+ * there are several: those of an SM, or those of the device if each serves several SMs. */
 static void box_title(const struct fth_gpu_view *view, const char *name, struct fth_buffer *title)
 {
     const struct fth_attribute *shared = fth_gpu_attribute(view->gpu, name, "shared_with");
@@ -31,6 +32,8 @@ static void box_title(const struct fth_gpu_view *view, const char *name, struct 
     for (size_t i = 0; shared && i < shared->count; i++)
         fth_buffer_format(title, " + %s", fth_view_title(shared->texts[i], true));
     double count = fth_view_number(view, name, "per_sm");
+    if (isnan(count) && fth_view_number(view, name, "sms_per_instance") > 1)
+        count = fth_view_number(view, name, "instances");
     if (count > 1)
         fth_buffer_format(title, " %s%.0f", fth_view_symbol(view, "×", "x"), count);
 }
@@ -46,7 +49,8 @@ FTH_PRINTF(2, 3) static void add_fact(struct fth_buffer *facts, const char *form
     fth_buffer_format(facts, "%s%s", facts->size ? ", " : "", text);
 }
 
-/* Appends size, partitions and line size; for TLBs, reach and page size. */
+/* Appends size, partitions, line size and how many SMs share an instance; for TLBs, reach and page
+ * size. */
 static void size_facts(const struct fth_gpu_view *view, const char *name, struct fth_buffer *facts)
 {
     char text[40];
@@ -67,6 +71,9 @@ static void size_facts(const struct fth_gpu_view *view, const char *name, struct
                  fth_size_format(size / partitions, text, sizeof text));
     if (!isnan(line))
         add_fact(facts, "%s %s", tlb ? "page" : "line", fth_size_format(line, text, sizeof text));
+    const double each = fth_view_number(view, name, "sms_per_instance");
+    if (each > 1)
+        add_fact(facts, "1 per %.0f %ss", each, view->unit.brief);
 }
 
 /* Appends latencies, cycles per instruction and TLB miss penalty. */
@@ -121,15 +128,17 @@ static struct fth_block element_box(const struct fth_gpu_view *view, struct fth_
 }
 
 /* Where the box of an element is drawn: in the box of the SM; below that box (other elements,
- * except the L2 and memory); or at the bottom, with the full width (L2 and memory). */
+ * except the L2, the L3 and memory); or at the bottom, with the full width (L2, L3 and memory). */
 enum box_place { IN_SM, BELOW_SM, AT_BOTTOM };
 
 static enum box_place element_place(const struct fth_gpu_view *view, const char *name)
 {
     const char *scope = fth_view_scope(view, name);
-    if (fth_view_classes(name) & (FTH_CLASS_L2 | FTH_CLASS_MEMORY))
-        return AT_BOTTOM;
-    return scope && strcmp(scope, "sm") == 0 ? IN_SM : BELOW_SM;
+    if (scope && strcmp(scope, "sm") == 0)
+        return IN_SM;
+    return fth_view_classes(name) & (FTH_CLASS_L2 | FTH_CLASS_MEMORY) || strcmp(name, "l3") == 0
+               ? AT_BOTTOM
+               : BELOW_SM;
 }
 
 /* Draws the boxes of all elements of a place, as many per row as fit. Those at the bottom have the
@@ -159,6 +168,7 @@ static void device_title(const struct fth_gpu_view *view, bool brief, struct fth
     const char *capability = fth_gpu_text(view->gpu, "device", "compute_capability");
     const char *backend = fth_gpu_text(view->gpu, "device", "backend");
     double clock = fth_view_number(view, "device", "clock_mhz");
+    const double dies = fth_view_number(view, "device", "xcds");
     fth_text_append(title, fth_gpu_text(view->gpu, "device", "name"), 40, cut);
     if (backend && strcmp(backend, "simulated") == 0)
         fth_buffer_text(title, ", simulated");
@@ -170,6 +180,8 @@ static void device_title(const struct fth_gpu_view *view, bool brief, struct fth
     }
     if (capability)
         fth_buffer_format(title, "%s%s %.8s", dot, brief ? "cc" : "compute capability", capability);
+    if (dies > 1)
+        fth_buffer_format(title, "%s%.0f XCDs", dot, dies);
     if (!isnan(clock))
         fth_buffer_format(title, "%s%.0f MHz", dot, clock);
 }
@@ -182,10 +194,13 @@ void fth_view_drawing(const struct fth_gpu_view *view)
     size_t count = 0;
     struct fth_block sm = place_boxes(view, &drawing, IN_SM, inside - EDGES);
     if (sm.count) {
-        char title[64] = "SM";
+        char title[64];
         double sms = fth_view_number(view, "device", "sms");
+        snprintf(title, sizeof title, "%s", view->unit.name);
+        title[0] = (char)toupper((unsigned char)title[0]);
         if (!isnan(sms))
-            snprintf(title, sizeof title, "SM %s%.0f", fth_view_symbol(view, "×", "x"), sms);
+            snprintf(title + strlen(title), sizeof title - strlen(title), " %s%.0f",
+                     fth_view_symbol(view, "×", "x"), sms);
         parts[count++] = fth_draw_box(&drawing, title, &sm, inside);
     }
     parts[count++] = place_boxes(view, &drawing, BELOW_SM, inside);

@@ -183,9 +183,22 @@ static void by_sm_words(const struct fth_gpu_view *view, const char *element,
         high = fmax(high, list->numbers[i]);
     }
     if (high > low)
-        fth_buffer_format(words, "%s to %s cycles depending on the SM; ",
+        fth_buffer_format(words, "%s to %s cycles depending on the %s; ",
                           fth_view_time(low, low_text, sizeof low_text),
-                          fth_view_time(high, high_text, sizeof high_text));
+                          fth_view_time(high, high_text, sizeof high_text), view->unit.name);
+}
+
+/* Appends how many instances there are, and how many SMs share one. */
+static void instance_words(const struct fth_gpu_view *view, const char *element,
+                           struct fth_buffer *words)
+{
+    const double instances = fth_view_number(view, element, "instances");
+    const double each = fth_view_number(view, element, "sms_per_instance");
+    if (!isnan(instances))
+        fth_buffer_format(words, "%.0f instance%s%s", instances, instances == 1 ? "" : "s",
+                          each > 1 ? ", " : "; ");
+    if (each > 1)
+        fth_buffer_format(words, "each shared by %.0f %s; ", each, view->unit.plural);
 }
 
 static void other_words(const struct fth_gpu_view *view, const char *element,
@@ -202,6 +215,7 @@ static void other_words(const struct fth_gpu_view *view, const char *element,
     double banks = fth_view_number(view, element, "banks"),
            width = fth_view_number(view, element, "bank_bytes");
     double conflict = fth_view_number(view, element, "conflict_cycles");
+    instance_words(view, element, words);
     if (!isnan(partitions))
         fth_buffer_format(words, "%.0f partition%s; ", partitions, partitions == 1 ? "" : "s");
     if (!isnan(slices))

@@ -15,7 +15,7 @@ static const struct {
     [ELEMENT] = {"Element", 16, false}, [SCOPE] = {"Scope", 5, false},
     [SIZE] = {"Size", 9, true},         [LINE] = {"Line", 7, true},
     [SECTOR] = {"Sect.", 5, true},      [LATENCY] = {"Latency", 7, true},
-    [PER_SM] = {"per SM", 6, true},     [SHARED] = {"Shared with", 11, false},
+    [PER_SM] = {"", 6, true},           [SHARED] = {"Shared with", 11, false},
     [CONFIDENCE] = {"Conf.", 6, false},
 };
 
@@ -80,9 +80,12 @@ static void latency_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES],
     double cycles = fth_view_number(view, element, name),
            ns = fth_view_number(view, element, "latency_ns");
     if (isnan(cycles) && !isnan(ns))
-        snprintf(cell, CELL_BYTES, "%s ns", fth_view_time(ns, text, sizeof text));
+        snprintf(cell, CELL_BYTES, "%s ns",
+                 fth_view_time(ns < 100 ? ns : rint(ns), text, sizeof text)); /* fits the column */
     else if (isnan(cycles))
-        snprintf(cell, CELL_BYTES, "%s", missing(view, element, name));
+        snprintf(cell, CELL_BYTES, "%s",
+                 missing(view, element,
+                         fth_gpu_unknown(view->gpu, element, "latency_ns") ? "latency_ns" : name));
     else
         snprintf(cell, CELL_BYTES, "%s%s%s", classes & FTH_CLASS_TLB ? "+" : "",
                  fth_view_time(cycles, text, sizeof text), classes & FTH_CLASS_ICACHE ? "/i" : "");
@@ -173,26 +176,41 @@ static void far_row(const struct fth_gpu_view *view, const char *element)
     put_row(view, &row);
 }
 
+static void scope_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES], const char *element)
+{
+    const char *scope = fth_view_scope(view, element);
+    snprintf(cell, CELL_BYTES, "%s",
+             !scope                        ? missing(view, element, "scope")
+             : strcmp(scope, "sm") == 0    ? view->unit.brief
+             : strcmp(scope, "gpc") == 0   ? "GPC"
+             : strcmp(scope, "group") == 0 ? "group"
+                                           : view->unit.device);
+}
+
+/* Writes the instances per SM; "1/38" if 38 SMs share one. */
+static void per_sm_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES], const char *element)
+{
+    const double per_sm = fth_view_number(view, element, "per_sm");
+    const double each = fth_view_number(view, element, "sms_per_instance");
+    if (!isnan(per_sm))
+        snprintf(cell, CELL_BYTES, "%.0f", per_sm);
+    else if (each > 1)
+        snprintf(cell, CELL_BYTES, "1/%.0f", each);
+    else
+        snprintf(cell, CELL_BYTES, "%s", missing(view, element, "per_sm"));
+}
+
 static void element_row(const struct fth_gpu_view *view, const char *element)
 {
     struct table_row row = {{""}};
     bool tlb = fth_view_classes(element) & FTH_CLASS_TLB;
-    const char *scope = fth_view_scope(view, element);
-    double per_sm = fth_view_number(view, element, "per_sm");
     snprintf(row.cells[ELEMENT], CELL_BYTES, "%s", fth_view_title(element, false));
-    snprintf(row.cells[SCOPE], CELL_BYTES, "%s",
-             !scope                      ? missing(view, element, "scope")
-             : strcmp(scope, "sm") == 0  ? "SM"
-             : strcmp(scope, "gpc") == 0 ? "GPC"
-                                         : "GPU");
+    scope_cell(view, row.cells[SCOPE], element);
     bytes_cell(view, row.cells[SIZE], element, tlb ? "reach_bytes" : "size_bytes");
     bytes_cell(view, row.cells[LINE], element, tlb ? "page_bytes" : "line_bytes");
     bytes_cell(view, row.cells[SECTOR], element, "sector_bytes");
     latency_cell(view, row.cells[LATENCY], element);
-    if (isnan(per_sm))
-        snprintf(row.cells[PER_SM], CELL_BYTES, "%s", missing(view, element, "per_sm"));
-    else
-        snprintf(row.cells[PER_SM], CELL_BYTES, "%.0f", per_sm);
+    per_sm_cell(view, row.cells[PER_SM], element);
     shared_cell(view, row.cells[SHARED], element);
     confidence_cell(view, row.cells[CONFIDENCE], element);
     put_row(view, &row);
@@ -204,14 +222,18 @@ void fth_view_table(const struct fth_gpu_view *view)
     struct table_row head;
     for (int c = 0; c < COLUMNS; c++)
         snprintf(head.cells[c], CELL_BYTES, "%s", columns[c].head);
+    snprintf(head.cells[PER_SM], CELL_BYTES, strlen(view->unit.brief) > 2 ? "/%s" : "per %s",
+             view->unit.brief);
     if (view->options->colour)
         fth_buffer_text(view->out, "\033[1m");
     put_row(view, &head);
     if (view->options->colour)
         fth_buffer_text(view->out, "\033[0m");
-    for (size_t i = 0; i < view->count; i++)
+    bool mixed = false, several = false;
+    for (size_t i = 0; i < view->count; i++) {
         element_row(view, view->elements[i]);
-    bool mixed = false;
+        several = several || fth_view_number(view, view->elements[i], "sms_per_instance") > 1;
+    }
     for (size_t i = 0; i < view->count && !mixed; i++)
         fth_view_source(view, view->elements[i], true, &mixed);
     fth_buffer_format(
@@ -221,4 +243,6 @@ void fth_view_table(const struct fth_gpu_view *view)
         "Conf.: confidence, or the source of figures without one: measured, driver,\n"
         "derived, published%s.\n",
         mixed ? ", or mixed (see Sources)" : "");
+    if (several)
+        fth_buffer_format(view->out, "1/N: N %s share one.\n", view->unit.plural);
 }

@@ -1,6 +1,6 @@
 /* Writes the description of a GPU for the terminal, in five parts:
  *   a drawing of the elements: those of an SM in a box for the SM, those that serve several SMs
- *   below it;
+ *   below it. Instead of SMs, other devices have compute units or cores;
  *   a table with size, line, latency and other main figures of each element;
  *   Structure: further figures of each element in words;
  *   Sources: the source of each figure, for elements whose figures have different sources;
@@ -47,11 +47,18 @@ const char *fth_view_scope(const struct fth_gpu_view *view, const char *name)
     } default_scopes[] = {
         {"l1", "sm"},        {"texture", "sm"},         {"readonly", "sm"}, {"constant_l1", "sm"},
         {"shared", "sm"},    {"instruction_l0", "sm"},  {"l2", "gpu"},      {"memory", "gpu"},
-        {"registers", "sm"}, {"cluster_shared", "gpc"}, {"tma", "sm"},
+        {"registers", "sm"}, {"cluster_shared", "gpc"}, {"tma", "sm"},      {"vector_l1", "sm"},
+        {"l3", "gpu"},
     };
     const char *scope = fth_gpu_text(view->gpu, name, "scope");
     if (scope || fth_gpu_unknown(view->gpu, name, "scope"))
         return scope;
+    if (!isnan(fth_view_number(view, name, "sms_per_instance")))
+        return "group";
+    /* CPUs differ in how many cores share an L2 or L3. */
+    if (strcmp(view->unit.name, "core") == 0 &&
+        (strcmp(name, "l2") == 0 || strcmp(name, "l3") == 0))
+        return NULL;
     for (size_t i = 0; i < FTH_COUNT(default_scopes); i++)
         if (strcmp(default_scopes[i].element, name) == 0)
             return default_scopes[i].scope;
@@ -83,6 +90,7 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
 {
     enum { MIN_WIDTH = 80 };
     struct fth_gpu_view view = {.gpu = gpu,
+                                .unit = fth_gpu_unit(gpu),
                                 .options = options,
                                 .out = out,
                                 .width = options->width > MIN_WIDTH ? options->width : MIN_WIDTH};

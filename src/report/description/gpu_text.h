@@ -7,6 +7,7 @@
 /* A description that is being written. */
 struct fth_gpu_view {
     const struct fth_gpu *gpu;
+    struct fth_unit_words unit; /* what its SMs are called */
     const struct fth_report_options *options;
     struct fth_buffer *out;
     size_t width;
@@ -26,8 +27,8 @@ const char *fth_view_time(double value, char *text, size_t size);
 const char *fth_view_title(const char *name, bool brief);
 /* Returns the FTH_CLASS_* flags of an element. */
 unsigned fth_view_classes(const char *name);
-/* Returns the scope from the document ("sm", "gpc", "gpu"). If the document neither states the
- * scope nor lists it as unknown, returns the default scope of the element. NULL: unknown. */
+/* Returns the scope from the document ("sm", "gpc", "gpu", "group"). If the document neither states
+ * the scope nor lists it as unknown, returns the default scope of the element. NULL: unknown. */
 const char *fth_view_scope(const struct fth_gpu_view *view, const char *name);
 
 /* ---- gpu_drawing.c ---- */

@@ -3,11 +3,18 @@
  *
  *   Machine ─ NUMANode: device memory
  *    └ Package: the GPU
- *       └ L2Cache ─ Misc: its partitions
- *          └ L1Cache, of each SM
- *             └ L1iCache
- *                └ Core: the SM ─ Misc: its other memories
- *                   └ PU
+ *       └ L3Cache
+ *          └ L2Cache ─ Misc: its partitions
+ *             └ L1Cache, of each SM
+ *                └ L1iCache
+ *                   └ Core: the SM ─ Misc: its other memories
+ *                      └ PU
+ *
+ * A cache that several SMs share is above them, outside of caches that fewer SMs share. Which SMs
+ * share one is not known; consecutive ones are assumed to. A memory that several SMs share and that
+ * is no cache of hwloc is a Misc object of the innermost object with these SMs; if there is none,
+ * of a Group. On GPUs with a cache between the first one and the L2 (vector_l1, l1, l2), this cache
+ * is an L2Cache, the L2 an L3Cache, and the L3 an L4Cache.
  *
  * Every hwloc object except a Misc object lists the PUs below it. If the description says which SMs
  * are near which L2 partition (partition_by_sm), each partition is an L2Cache; otherwise the
@@ -23,10 +30,26 @@
  * ten times the SMs of the largest GPU. */
 enum { MAX_SMS = 4096 };
 
+/* The kinds of objects between the package and the SMs: caches, with hwloc's numbers, and groups.
+ */
+enum level_kind { UNIFIED, DATA, INSTRUCTION, GROUP };
+
+/* A cache or group. It serves `each` SMs. */
+struct level {
+    const char *element; /* NULL: a group */
+    enum level_kind kind;
+    size_t each;
+};
+
+enum { MAX_LEVELS = 16 };
+
 struct tree {
     const struct fth_gpu *gpu;
     struct fth_buffer *out;
+    struct fth_unit_words unit;
     size_t sms;
+    struct level levels[MAX_LEVELS]; /* the outermost first */
+    size_t level_count;
     const double *near; /* the near partition of each SM; NULL: unknown */
     unsigned depth;     /* nesting depth of the current object */
     size_t objects;     /* written so far; hwloc requires a number per object */
@@ -159,6 +182,8 @@ static const char *const figures[] = {"size_bytes",
                                       "line_bytes",
                                       "sector_bytes",
                                       "per_sm",
+                                      "instances",
+                                      "sms_per_instance",
                                       "latency_cycles",
                                       "latency_ns",
                                       "far_latency_cycles",
@@ -175,27 +200,40 @@ static const char *const figures[] = {"size_bytes",
                                       "miss_penalty_cycles",
                                       NULL};
 
-/* The kinds of caches, with hwloc's numbers. */
-enum cache_contents { UNIFIED, DATA, INSTRUCTION };
-
-/* Begins a cache object for an element or, if `parts` is more than 1, for one of its equal parts.
- * Returns false, and writes nothing, if the size is unknown. */
-static bool begin_cache(struct tree *tree, const char *element, enum cache_contents kind,
-                        double parts, const struct pus *pus)
+/* Returns the depth of a cache in hwloc: 1 for the first one. */
+static unsigned cache_depth(const struct fth_gpu *gpu, const char *element)
 {
-    const int depth = strcmp(element, "l2") == 0 ? 2 : 1;
-    double size = fth_gpu_number(tree->gpu, element, "size_bytes", NAN);
-    if (isnan(size))
-        return false;
-    begin(tree, kind == INSTRUCTION ? "L1iCache" : depth == 2 ? "L2Cache" : "L1Cache", NULL, pus);
-    put_number(tree, "cache_size", floor(size / parts));
+    const bool first = strcmp(element, "l1") != 0 || !fth_gpu_find_section(gpu, "vector_l1");
+    const unsigned depth = strcmp(element, "l3") == 0 ? 3 : strcmp(element, "l2") == 0 ? 2 : 1;
+    const bool four =
+        fth_gpu_find_section(gpu, "vector_l1") && fth_gpu_find_section(gpu, "l1") != NULL;
+    return depth + (four && (depth > 1 || !first) ? 1 : 0);
+}
+
+/* Begins the object of a level or, if `parts` is more than 1, of one of its equal parts. */
+static void begin_level(struct tree *tree, const struct level *level, double parts,
+                        const struct pus *pus)
+{
+    if (!level->element) {
+        begin(tree, "Group", NULL, pus);
+        end_tag(tree);
+        return;
+    }
+    const bool code = level->kind == INSTRUCTION;
+    const unsigned depth = code ? 1 : cache_depth(tree->gpu, level->element);
+    const struct fth_element_def *def = fth_schema_element(level->element);
+    const bool renamed = depth > 1 && (unsigned)(level->element[1] - '0') != depth;
+    char type[32];
+    snprintf(type, sizeof type, "L%u%sCache", depth, code ? "i" : "");
+    begin(tree, type, renamed ? def->title : NULL, pus);
+    put_number(tree, "cache_size",
+               floor(fth_gpu_number(tree->gpu, level->element, "size_bytes", 0) / parts));
     put_number(tree, "depth", depth);
-    put_number(tree, "cache_linesize", fth_gpu_number(tree->gpu, element, "line_bytes", 0));
-    put_number(tree, "cache_associativity", fth_gpu_number(tree->gpu, element, "ways", 0));
-    put_number(tree, "cache_type", kind);
+    put_number(tree, "cache_linesize", fth_gpu_number(tree->gpu, level->element, "line_bytes", 0));
+    put_number(tree, "cache_associativity", fth_gpu_number(tree->gpu, level->element, "ways", 0));
+    put_number(tree, "cache_type", level->kind);
     end_tag(tree);
-    put_figures(tree, element, "", figures);
-    return true;
+    put_figures(tree, level->element, "", figures);
 }
 
 static bool shares_with_l1(const struct fth_gpu *gpu, const char *element)
@@ -224,32 +262,54 @@ static void put_misc(struct tree *tree, const char *element)
     end(tree);
 }
 
-static void put_sm(struct tree *tree, size_t sm)
+/* Memories for which hwloc has no object type. */
+static const char *const others[] = {
+    "shared",      "lds",          "texture",        "readonly",       "scalar_l1",
+    "constant_l1", "constant_l15", "instruction_l0", "instruction_l1", "instruction_l15"};
+
+static bool is_level(const struct tree *tree, const char *element)
 {
-    static const char *const others[] = {"shared",         "texture",        "readonly",
-                                         "constant_l1",    "constant_l15",   "instruction_l0",
-                                         "instruction_l1", "instruction_l15"};
-    const struct pus own = {sm, 1, ALL_PARTITIONS};
-    const bool l1 = begin_cache(tree, "l1", DATA, 1, &own);
-    const bool code = begin_cache(tree, "instruction_l1", INSTRUCTION, 1, &own);
-    begin(tree, "Core", "SM", &own);
-    put_number(tree, "os_index", (double)sm);
-    end_tag(tree);
+    for (size_t i = 0; i < tree->level_count; i++)
+        if (tree->levels[i].element && strcmp(tree->levels[i].element, element) == 0)
+            return true;
+    return false;
+}
+
+/* Returns how many SMs share an instance of an element; `unknown` if the description does not say.
+ */
+static size_t shared_by(const struct tree *tree, const char *element, size_t unknown)
+{
+    const double each = fth_gpu_units_per_instance(tree->gpu, element);
+    return each >= 1 && each <= (double)tree->sms ? (size_t)each
+           : isnan(each)                          ? unknown
+                                                  : tree->sms;
+}
+
+/* Writes the other memories of which `each` SMs share an instance. */
+static void put_others(struct tree *tree, size_t each)
+{
     for (size_t i = 0; i < FTH_COUNT(others); i++) {
-        bool shown = (l1 && shares_with_l1(tree->gpu, others[i])) ||
-                     (code && strcmp(others[i], "instruction_l1") == 0);
-        if (!shown)
+        const bool shown = is_level(tree, others[i]) ||
+                           (is_level(tree, "l1") && shares_with_l1(tree->gpu, others[i]));
+        const double described = fth_gpu_number(tree->gpu, others[i], "sms_per_instance", 1);
+        if (!shown && (isnan(described) ? 1 : described) == (double)each)
             put_misc(tree, others[i]);
     }
+}
+
+static void put_sm(struct tree *tree, size_t sm)
+{
+    const struct pus own = {sm, 1, ALL_PARTITIONS};
+    const bool cpu = strcmp(tree->unit.name, "core") == 0;
+    begin(tree, "Core", cpu ? NULL : tree->unit.brief, &own);
+    put_number(tree, "os_index", (double)sm);
+    end_tag(tree);
+    put_others(tree, 1);
     begin(tree, "PU", NULL, &own);
     put_number(tree, "os_index", (double)sm);
     end_tag(tree);
     end(tree);
     end(tree);
-    if (code)
-        end(tree);
-    if (l1)
-        end(tree);
 }
 
 static void put_memory(struct tree *tree)
@@ -279,18 +339,98 @@ static void put_partitions(struct tree *tree)
     }
 }
 
-/* Writes the L2 or one of its partitions, and the SMs in `pus` below it. */
-static void put_l2(struct tree *tree, const struct pus *pus, double parts)
+/* Whether the set contains no PU. */
+static bool is_empty(const struct tree *tree, const struct pus *pus)
 {
-    const bool l2 = begin_cache(tree, "l2", UNIFIED, parts, pus);
-    for (size_t sm = 0; sm < tree->sms; sm++)
-        if (contains(tree, pus, sm))
-            put_sm(tree, sm);
-    if (!l2)
+    for (size_t pu = pus->first; pu < pus->first + pus->count; pu++)
+        if (contains(tree, pus, pu))
+            return false;
+    return true;
+}
+
+static void put_units(struct tree *tree, size_t index, const struct pus *pus);
+
+/* Writes one instance of a level, and what is below it. */
+static void put_instance(struct tree *tree, size_t index, double parts, const struct pus *pus)
+{
+    const struct level *level = &tree->levels[index];
+    if (is_empty(tree, pus))
         return;
-    if (!tree->near)
+    begin_level(tree, level, parts, pus);
+    put_units(tree, index + 1, pus);
+    const bool last = index + 1 == tree->level_count || tree->levels[index + 1].each != level->each;
+    if (last && level->each > 1)
+        put_others(tree, level->each);
+    if (level->element && strcmp(level->element, "l2") == 0 && !tree->near)
         put_partitions(tree);
     end(tree);
+}
+
+/* Writes the instances of a level for the SMs in `pus`, or these SMs. */
+static void put_units(struct tree *tree, size_t index, const struct pus *pus)
+{
+    if (index == tree->level_count) {
+        for (size_t sm = pus->first; sm < pus->first + pus->count; sm++)
+            if (contains(tree, pus, sm))
+                put_sm(tree, sm);
+        return;
+    }
+    const struct level *level = &tree->levels[index];
+    const bool l2 = level->element && strcmp(level->element, "l2") == 0;
+    const double partitions =
+        l2 && tree->near ? fth_gpu_number(tree->gpu, "l2", "partitions", 1) : 1;
+    for (int partition = 0; partitions > 1 && partition < (int)partitions; partition++)
+        put_instance(tree, index, partitions, &(struct pus){pus->first, pus->count, partition});
+    for (size_t i = 0; partitions <= 1 && i < pus->count; i += level->each) {
+        const size_t count = level->each < pus->count - i ? level->each : pus->count - i;
+        put_instance(tree, index, 1, &(struct pus){pus->first + i, count, pus->partition});
+    }
+}
+
+/* Adds a level behind all those that serve at least as many SMs. */
+static void add_level(struct tree *tree, struct level level)
+{
+    size_t at = tree->level_count;
+    if (at == MAX_LEVELS)
+        return;
+    for (; at > 0 && tree->levels[at - 1].each < level.each; at--)
+        tree->levels[at] = tree->levels[at - 1];
+    tree->levels[at] = level;
+    tree->level_count++;
+}
+
+/* Finds the caches with a known size, and a group for each number of SMs that share another memory
+ * but no cache. If the description does not say which SMs share the L2 or L3, all do; but each core
+ * of a CPU has its own L2. */
+static void find_levels(struct tree *tree)
+{
+    static const struct {
+        const char *element;
+        enum level_kind kind;
+        bool all; /* all SMs share it if the description does not say */
+    } caches[] = {{"l3", UNIFIED, true},
+                  {"l2", UNIFIED, true},
+                  {"l1", DATA, false},
+                  {"vector_l1", DATA, false},
+                  {"instruction_l1", INSTRUCTION, false}};
+    const bool cpu = strcmp(tree->unit.name, "core") == 0;
+    for (size_t i = 0; i < FTH_COUNT(caches); i++) {
+        const char *element = caches[i].element;
+        const bool all = caches[i].all && !(cpu && strcmp(element, "l2") == 0);
+        if (isnan(fth_gpu_number(tree->gpu, element, "size_bytes", NAN)))
+            continue;
+        const bool first = strcmp(element, "l1") != 0 || cache_depth(tree->gpu, element) == 1;
+        add_level(tree, (struct level){element, first ? caches[i].kind : UNIFIED,
+                                       shared_by(tree, element, all ? tree->sms : 1)});
+    }
+    for (size_t i = 0; i < FTH_COUNT(others); i++) {
+        const double each = fth_gpu_number(tree->gpu, others[i], "sms_per_instance", 1);
+        size_t level = 0;
+        while (level < tree->level_count && (double)tree->levels[level].each != each)
+            level++;
+        if (each > 1 && each <= (double)tree->sms && level == tree->level_count)
+            add_level(tree, (struct level){NULL, GROUP, (size_t)each});
+    }
 }
 
 /* Returns the near partition of each SM. NULL: unknown, or there is a partition without SMs. */
@@ -316,19 +456,17 @@ static void put_package(struct tree *tree)
                                         "clock_mhz", "driver", "uuid",         "pci_bus",
                                         "backend",   NULL};
     static const char *const other_elements[] = {"cluster_shared", "tlb_l1", "tlb_l2", "tlb_l3"};
-    begin(tree, "Package", "GPU", &(struct pus){0, tree->sms, ALL_PARTITIONS});
+    const bool cpu = strcmp(tree->unit.name, "core") == 0;
+    begin(tree, "Package", cpu ? NULL : "GPU", &(struct pus){0, tree->sms, ALL_PARTITIONS});
     put_number(tree, "os_index", 0);
     end_tag(tree);
-    put_figures(tree, "device", "GPU", facts);
+    put_figures(tree, "device", cpu ? "CPU" : "GPU", facts);
     for (size_t i = 0; i < FTH_COUNT(other_elements); i++) {
         char prefix[40];
         snprintf(prefix, sizeof prefix, "%s.", other_elements[i]);
         put_figures(tree, other_elements[i], prefix, figures);
     }
-    const double partitions = tree->near ? fth_gpu_number(tree->gpu, "l2", "partitions", 1) : 1;
-    for (int partition = 0; partition < (int)partitions; partition++)
-        put_l2(tree, &(struct pus){0, tree->sms, tree->near ? partition : ALL_PARTITIONS},
-               partitions);
+    put_units(tree, 0, &(struct pus){0, tree->sms, ALL_PARTITIONS});
     end(tree);
 }
 
@@ -343,9 +481,10 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
                                      "the description does not contain the number of SMs")
                           : fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
                                      "the description has %.0f SMs; the limit is %d", sms, MAX_SMS);
-    struct tree tree = {.gpu = gpu, .out = out, .sms = (size_t)sms};
+    struct tree tree = {.gpu = gpu, .out = out, .unit = fth_gpu_unit(gpu), .sms = (size_t)sms};
     const struct pus all = {0, tree.sms, ALL_PARTITIONS};
     tree.near = find_near(gpu, tree.sms);
+    find_levels(&tree);
     fth_buffer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                          "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
                          "<topology version=\"2.0\">\n");

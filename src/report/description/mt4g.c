@@ -6,7 +6,10 @@
  * (except for memory, where it times single loads), so the values have other meanings here: `mean`
  * and `p50` are both the median, over passes, of the mean latency of a pass. `p95` is the upper end
  * of the interval of a measured latency, which is the 95th percentile of the values whose median it
- * is (probe.h). There is no standard deviation. */
+ * is (probe.h). There is no standard deviation.
+ *
+ * As in mt4g's results for AMD GPUs, `l1` is the vector L1 and `shared` the LDS. mt4g has no key
+ * for the cache between the first one and the L2 that some of these GPUs have. */
 #include "report/report.h"
 
 #include <math.h>
@@ -102,6 +105,8 @@ static void put_sharing(struct writer *writer, const char *section)
     static const struct {
         const char *fathom_name, *mt4g_name;
     } names[] = {{"l1", "L1"},
+                 {"vector_l1", "L1"},
+                 {"scalar_l1", "Scalar L1"},
                  {"texture", "Texture"},
                  {"readonly", "Read Only"},
                  {"constant_l1", "Constant L1"},
@@ -156,10 +161,16 @@ static void put_sized_cache(struct writer *writer, const char *key, const char *
     end(writer);
 }
 
-/* Returns whether the L1 caches loads of a kind ("global", "local"). */
-static bool caches(const struct fth_gpu *gpu, const char *what)
+/* Returns the element of a key of mt4g: `amd` if the description has it, otherwise `other`. */
+static const char *choose(const struct writer *writer, const char *amd, const char *other)
 {
-    const struct fth_attribute *a = fth_gpu_attribute(gpu, "l1", "caches");
+    return fth_gpu_find_section(writer->gpu, amd) ? amd : other;
+}
+
+/* Returns whether the L1 caches loads of a kind ("global", "local"). */
+static bool caches(const struct fth_gpu *gpu, const char *element, const char *what)
+{
+    const struct fth_attribute *a = fth_gpu_attribute(gpu, element, "caches");
     for (size_t i = 0; a && i < a->count; i++)
         if (strcmp(a->texts[i], what) == 0)
             return true;
@@ -188,6 +199,7 @@ static void write_compute(struct writer *writer)
     put_count(writer, "maxThreadsPerBlock", "max_threads_per_block");
     put_count(writer, "maxThreadsPerMultiProcessor", "max_threads_per_sm");
     put_count(writer, "multiProcessorCount", "sms");
+    put_count(writer, "numXCDs", "xcds");
     put_count(writer, "numberOfCoresPerMultiProcessor", "cores_per_sm");
     put_count(writer, "regsPerBlock", "max_registers_per_block");
     put_number(writer, "regsPerMultiProcessor",
@@ -216,17 +228,41 @@ static void write_general(struct writer *writer)
 
 static void write_l1(struct writer *writer)
 {
-    if (!fth_gpu_find_section(writer->gpu, "l1"))
+    const char *element = choose(writer, "vector_l1", "l1");
+    if (!fth_gpu_find_section(writer->gpu, element))
         return;
     begin(writer, "l1");
-    put_cache(writer, "l1");
-    if (fth_gpu_attribute(writer->gpu, "l1", "caches")) {
+    put_cache(writer, element);
+    if (fth_gpu_attribute(writer->gpu, element, "caches")) {
         fth_json_key(&writer->json, "globalL1CacheSupported");
-        fth_json_bool(&writer->json, caches(writer->gpu, "global"));
+        fth_json_bool(&writer->json, caches(writer->gpu, element, "global"));
         fth_json_key(&writer->json, "localL1CacheSupported");
-        fth_json_bool(&writer->json, caches(writer->gpu, "local"));
+        fth_json_bool(&writer->json, caches(writer->gpu, element, "local"));
     }
-    put_size(writer, "size", "l1", "size_bytes");
+    put_size(writer, "size", element, "size_bytes");
+    end(writer);
+}
+
+/* The scalar cache and the L3 of AMD GPUs. */
+static void write_scalar_l1(struct writer *writer)
+{
+    if (!fth_gpu_find_section(writer->gpu, "scalar_l1"))
+        return;
+    begin(writer, "scalarL1");
+    put_cache(writer, "scalar_l1");
+    put_size(writer, "size", "scalar_l1", "size_bytes");
+    put_number(writer, "uniqueAmount", fth_gpu_number(writer->gpu, "scalar_l1", "instances", NAN));
+    end(writer);
+}
+
+static void write_l3(struct writer *writer)
+{
+    if (!fth_gpu_find_section(writer->gpu, "l3"))
+        return;
+    begin(writer, "l3");
+    put_number(writer, "amount", fth_gpu_number(writer->gpu, "l3", "instances", NAN));
+    put_cache(writer, "l3");
+    put_fact(writer, "size", "l3", "size_bytes", 1, "bytes");
     end(writer);
 }
 
@@ -239,6 +275,7 @@ static void write_l2(struct writer *writer)
     if (!fth_gpu_find_section(writer->gpu, "l2"))
         return;
     begin(writer, "l2");
+    put_number(writer, "amount", fth_gpu_number(writer->gpu, "l2", "instances", NAN));
     put_cache(writer, "l2");
     put_fact(writer, "persistingL2CacheMaxSize", "l2", "max_persisting_bytes", 1, "bytes");
     if (partitions && partitions->kind == FTH_NUMBER && !isnan(size)) {
@@ -255,6 +292,7 @@ static void write_l2(struct writer *writer)
 
 static void write_memory(struct writer *writer)
 {
+    const char *shared = choose(writer, "lds", "shared");
     begin(writer, "memory");
     begin(writer, "constant");
     put_sized_cache(writer, "l1", "constant_l1");
@@ -263,6 +301,7 @@ static void write_memory(struct writer *writer)
     end(writer);
     write_l1(writer);
     write_l2(writer);
+    write_l3(writer);
     begin(writer, "main");
     put_latency(writer, "memory");
     put_fact(writer, "memoryBusWidth", "device", "memory_bus_bits", 1, "bit");
@@ -271,12 +310,14 @@ static void write_memory(struct writer *writer)
     put_fact(writer, "totalGlobalMem", "memory", "size_bytes", 1, "bytes");
     end(writer);
     put_sized_cache(writer, "readOnly", "readonly");
+    write_scalar_l1(writer);
     begin(writer, "shared");
-    put_latency(writer, "shared");
-    put_bandwidths(writer, "shared");
-    put_fact(writer, "reservedSharedMemPerBlock", "shared", "reserved_block_bytes", 1, "bytes");
-    put_fact(writer, "sharedMemPerBlock", "shared", "default_block_bytes", 1, "bytes");
-    put_fact(writer, "sharedMemPerMultiProcessor", "shared", "size_bytes", 1, "bytes");
+    put_latency(writer, shared);
+    put_bandwidths(writer, shared);
+    put_fact(writer, "reservedSharedMemPerBlock", shared, "reserved_block_bytes", 1, "bytes");
+    put_fact(writer, "sharedMemPerBlock", shared,
+             strcmp(shared, "lds") == 0 ? "max_block_bytes" : "default_block_bytes", 1, "bytes");
+    put_fact(writer, "sharedMemPerMultiProcessor", shared, "size_bytes", 1, "bytes");
     end(writer);
     put_sized_cache(writer, "texture", "texture");
     end(writer);

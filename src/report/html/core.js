@@ -5,9 +5,9 @@ const data = JSON.parse(document.getElementById("fathom-data").textContent);
 
 /* Titles of the elements and other sections of a description, in the order in which they are listed. */
 const TITLES = {
-  device: "Device", l1: "L1 data", texture: "Texture", readonly: "Read-only", constant_l1: "Constant L1", constant_l15: "Constant L1.5",
+  device: "Device", l1: "L1 data", vector_l1: "Vector L1", scalar_l1: "Scalar L1", texture: "Texture", readonly: "Read-only", constant_l1: "Constant L1", constant_l15: "Constant L1.5",
   instruction_l0: "Instruction L0", instruction_l1: "Instruction L1", instruction_l15: "Instruction L1.5", shared: "Shared memory",
-  cluster_shared: "Cluster shared", l2: "L2", tlb_l1: "TLB L1", tlb_l2: "TLB L2", tlb_l3: "TLB L3", memory: "Device memory",
+  lds: "LDS", cluster_shared: "Cluster shared", l2: "L2", l3: "L3", tlb_l1: "TLB L1", tlb_l2: "TLB L2", tlb_l3: "TLB L3", memory: "Device memory",
   registers: "Registers", tma: "Copy engine", noise: "Noise",
 };
 const ORDER = Object.keys(TITLES);
@@ -17,6 +17,19 @@ const PATHS = { ca: "through L1", cg: "past L1 (L2)", readonly: "read-only", tex
 /* The title of an element; its JSON key where it has none. */
 function titleOf(name) {
   return field(TITLES, name) || name;
+}
+
+/* What the SMs of a device are called: a CPU has cores, a GPU of NVIDIA or of an unknown vendor SMs, any other device compute units. */
+function smWords(gpu) {
+  if (valueOf(gpu, "device", "kind") === "cpu") return { one: "core", many: "cores" };
+  const vendor = valueOf(gpu, "device", "vendor");
+  return typeof vendor !== "string" || vendor.startsWith("NVIDIA") ? { one: "SM", many: "SMs" } : { one: "compute unit", many: "compute units" };
+}
+
+/* The element that the device has for an element of NVIDIA's GPUs: AMD's vector L1 for the L1, and LDS for shared memory. */
+function elementFor(gpu, name) {
+  const other = { l1: "vector_l1", shared: "lds" }[name];
+  return other && gpu.elements[other] ? other : name;
 }
 
 /* Limits a text to `maxLength` characters. The end of a longer text is replaced by an ellipsis. */

@@ -1,12 +1,12 @@
 /* Several GPUs in one chart: sizes, latencies, bandwidths, and latency by footprint. */
 
-const COMMON = ["l1", "shared", "constant_l1", "l2", "memory"];
+const COMMON = ["l1", "shared", "scalar_l1", "constant_l1", "l2", "l3", "memory"];
 
 /* One dot per GPU and row. rowsOf: [label, (gpu) => figure, attribute name]. */
 function severalDots(grid, gpus, { title, name, note, unit, format }, rowsOf) {
   const names = gpus.map(({ gpu }) => nameOf(deviceOf(gpu))), table = [];
   const rows = rowsOf.map(([label, section, attribute]) => ({ label, dots: gpus.map(({ gpu }, i) => {
-    const figure = figureOf(gpu, section, attribute), value = figure && typeof figure.value === "number" ? figure.value : NaN;
+    const figure = figureOf(gpu, elementFor(gpu, section), attribute), value = figure && typeof figure.value === "number" ? figure.value : NaN;
     if (value > 0) table.push([names[i], label, value, figure.low, figure.high, figure.source]);
     return { value, colour: i, lines: figure ? [names[i], label, ...evidenceLines(attribute, figure)] : [] };
   }) })).filter((row) => row.dots.some((d) => d.value > 0));
@@ -19,7 +19,7 @@ const formatColumn = (format) => format === bytes ? "bytes" : format === rate ? 
 
 /* The latency that each footprint has according to a description: that of the smallest cache that holds it. */
 function latencySteps(gpu) {
-  const levels = ["l1", "l2", "memory"].map((name) => ({ name, size: valueOf(gpu, name, "size_bytes"), cycles: valueOf(gpu, name, "latency_cycles") })).filter((l) => typeof l.cycles === "number");
+  const levels = ["vector_l1", "l1", "l2", "l3", "memory"].map((name) => ({ name, size: valueOf(gpu, name, "size_bytes"), cycles: valueOf(gpu, name, "latency_cycles") })).filter((l) => typeof l.cycles === "number");
   const points = [];
   let from = 1024;
   for (const [i, level] of levels.entries()) {
@@ -55,9 +55,9 @@ function showSeveral(gpus, entries) {
   if (gpus.length < 2) return;
   const grid = addSection("All GPUs", "all-gpus");
   const rows = (attribute, title) => COMMON.map((name) => [`${titleOf(name)}${title}`, name, attribute]);
-  severalDots(grid, gpus, { title: "Sizes, all GPUs", name: "all-sizes", note: "L1, shared memory and constant L1: per SM.", unit: "bytes", format: bytes }, rows("size_bytes", ""));
+  severalDots(grid, gpus, { title: "Sizes, all GPUs", name: "all-sizes", note: "Of one instance: an L1, shared memory and a constant L1 belong to an SM, or to what other devices have instead. Of AMD's GPUs, L1 is the vector L1, and shared memory LDS.", unit: "bytes", format: bytes }, rows("size_bytes", ""));
   severalDots(grid, gpus, { title: "Latency, all GPUs", name: "all-latency", note: "Cycles of a hit, or of a load from memory.", unit: "cycles", format: number }, [...rows("latency_cycles", ""), ["L2, far partition", "l2", "far_latency_cycles"]]);
-  severalDots(grid, gpus, { title: "Bandwidth, all GPUs", name: "all-bandwidth", note: "Bytes per second of all SMs together.", unit: "bytes per second", format: rate }, COMMON.flatMap((name) => ["read", "write"].map((kind) => [`${titleOf(name)}, ${kind}`, name, `${kind}_bytes_per_s`])));
+  severalDots(grid, gpus, { title: "Bandwidth, all GPUs", name: "all-bandwidth", note: "Bytes per second of the whole device.", unit: "bytes per second", format: rate }, COMMON.flatMap((name) => ["read", "write"].map((kind) => [`${titleOf(name)}, ${kind}`, name, `${kind}_bytes_per_s`])));
   severalFootprints(grid, gpus, entries);
   if (!grid.children.length) grid.append(el("p", { class: "note" }, "The descriptions have no figures that can be compared."));
 }

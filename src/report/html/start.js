@@ -109,7 +109,7 @@ function showEntries(entries, gpus) {
 
 /* The main facts about a GPU, in one line. */
 function factsOf(gpu) {
-  return [["architecture", ""], ["compute_capability", "compute capability "], ["sms", "", " SMs"], ["clock_mhz", "", " MHz"], ["driver", "driver "]]
+  return [["architecture", ""], ["compute_capability", "compute capability "], ["sms", "", ` ${smWords(gpu).many}`], ["clock_mhz", "", " MHz"], ["driver", "driver "]]
     .map(([name, before, after = ""]) => { const v = valueOf(gpu, "device", name); return v === null ? null : `${before}${v}${after}`; }).filter(Boolean).join(" · ");
 }
 

@@ -1,11 +1,11 @@
-/* The top of a description's report: ten figures, the comparison with the published description of the same model, and what is unknown and
+/* The top of a description's report: the main figures, the comparison with the published description of the same model, and what is unknown and
    why. */
 
 /* Names of figures in words. Other figures are named after their key (wordsOf). */
 const FIGURE_NAMES = {
   size_bytes: "size", latency_cycles: "latency", latency_ns: "latency", far_latency_cycles: "latency, far", cold_latency_cycles: "latency with cold TLBs",
   read_bytes_per_s: "read bandwidth", write_bytes_per_s: "write bandwidth", copy_bytes_per_s: "copy bandwidth", peak_bytes_per_s: "peak bandwidth",
-  line_bytes: "line size", sector_bytes: "sector size", fill_bytes: "fetched per miss", per_sm: "caches per SM", onset_bytes: "first misses at a footprint of",
+  line_bytes: "line size", sector_bytes: "sector size", fill_bytes: "fetched per miss", per_sm: "caches per SM", instances: "instances", sms_per_instance: "SMs or compute units that share one", onset_bytes: "first misses at a footprint of",
   full_miss_bytes: "no hit from a footprint of", resident_bytes: "resident at each footprint", default_size_bytes: "size at the largest carve-out",
   carveout_bytes: "shared memory at each carve-out", carveout_size_bytes: "size at each carve-out", policy: "replacement policy", index: "set index function",
   periodic: "evictions repeat in every pass", shared_with: "shares storage with", scope: "scope", page_bytes: "page size", reach_bytes: "reach",
@@ -30,19 +30,26 @@ function figureText(name, value) {
   return format === number ? `${number(value, Number.isInteger(value) ? 16 : 4)}${unit ? ` ${unit}` : ""}` : format(value);
 }
 
-/* The ten figures: title, section, attribute, and what is added to the value. */
+/* The main figures: title, section, attribute, and what is added to the value. */
 const MAIN_FIGURES = [
   ["Processors", "device", "sms", (gpu) => { const clock = valueOf(gpu, "device", "clock_mhz"); return clock === null ? "" : `at up to ${number(clock)} MHz`; }, "SMs"],
   ["L1 data cache, size per SM", "l1", "size_bytes", (gpu) => shareText(gpu)],
-  ["L1 data cache, latency of a hit", "l1", "latency_cycles", (gpu) => nanoseconds(gpu, "l1")],
-  ["Shared memory, size per SM", "shared", "size_bytes", (gpu) => latencyText(gpu, "shared")],
-  ["L2 cache, size", "l2", "size_bytes", (gpu) => { const parts = valueOf(gpu, "l2", "partitions"); return parts > 1 ? `in ${number(parts)} partitions` : ""; }],
+  ["L1 data cache, latency of a hit", "l1", "latency_cycles", (gpu) => nanoseconds(gpu, elementFor(gpu, "l1"))],
+  ["Shared memory, size per SM", "shared", "size_bytes", (gpu) => latencyText(gpu, elementFor(gpu, "shared"))],
+  ["L2 cache, size", "l2", "size_bytes", (gpu) => l2Text(gpu)],
   ["L2 cache, latency of a hit", "l2", "latency_cycles", (gpu) => { const far = valueOf(gpu, "l2", "far_latency_cycles"); return typeof far === "number" ? `far partition ${number(far)} cycles` : nanoseconds(gpu, "l2"); }],
   ["L2 cache, read bandwidth", "l2", "read_bytes_per_s", () => ""],
+  ["L3 cache, size", "l3", "size_bytes", (gpu) => latencyText(gpu, "l3")],
   ["Device memory, size", "memory", "size_bytes", () => ""],
   ["Device memory, latency", "memory", "latency_cycles", (gpu) => nanoseconds(gpu, "memory")],
   ["Device memory, read bandwidth", "memory", "read_bytes_per_s", (gpu) => peakText(gpu)],
 ];
+
+function l2Text(gpu) {
+  const parts = valueOf(gpu, "l2", "partitions"), instances = valueOf(gpu, "l2", "instances"), each = valueOf(gpu, "l2", "sms_per_instance");
+  if (instances > 1) return `${number(instances)} of these${each > 1 ? `, one per ${number(each)} ${smWords(gpu).many}` : ""}`;
+  return parts > 1 ? `in ${number(parts)} partitions` : "";
+}
 
 function shareText(gpu) {
   const smallest = valueOf(gpu, "l1", "default_size_bytes");
@@ -64,10 +71,11 @@ function peakText(gpu) {
   return peak && typeof value === "number" ? `${number(100 * value / peak, 3)} % of the peak, ${rate(peak)}` : "";
 }
 
-/* One of the ten figures as {title, value, unit, text, detail, figure}. A figure that is missing gets the reason, if the description has one. */
-function mainFigure(gpu, [title, section, name, more, unit]) {
-  const figure = figureOf(gpu, section, name);
-  if (figure && typeof figure.value === "number") return { title, section, name, figure, text: unit ? `${number(figure.value)} ${unit}` : figureText(name, figure.value), detail: more(gpu) };
+/* One of the main figures as {title, value, unit, text, detail, figure}. A figure that is missing gets the reason, if the description has one. */
+function mainFigure(gpu, [words, usual, name, more, unit]) {
+  const section = elementFor(gpu, usual), figure = figureOf(gpu, section, name);
+  const title = (section === "lds" ? words.replace("Shared memory", "LDS") : words).replace("SM", smWords(gpu).one);
+  if (figure && typeof figure.value === "number") return { title, section, name, figure, text: unit ? `${number(figure.value)} ${smWords(gpu).many}` : figureText(name, figure.value), detail: more(gpu) };
   const where = section === "device" ? gpu.device : gpu.elements[section], why = field(field(where, "unknown"), name);
   return { title, section, name, figure: null, text: "unknown", detail: why ? cut(why, 120) : "not measured" };
 }
@@ -99,9 +107,9 @@ function unknownsOf(gpu) {
 }
 
 function showSummary(grid, gpu, verdicts) {
-  const cards = MAIN_FIGURES.map((figure) => mainFigure(gpu, figure)), unknowns = unknownsOf(gpu);
+  const cards = MAIN_FIGURES.filter(([, section]) => section !== "l3" || gpu.elements.l3).map((figure) => mainFigure(gpu, figure)), unknowns = unknownsOf(gpu);
   const part = (c, key) => c.figure ? c.figure[key] : null;
-  const frame = addFigure(grid, { title: "Ten figures", name: "summary", wide: true, columns: ["figure", "element", "attribute", "value", "low", "high", "source"],
+  const frame = addFigure(grid, { title: cards.length === 10 ? "Ten figures" : "Main figures", name: "summary", wide: true, columns: ["figure", "element", "attribute", "value", "low", "high", "source"],
     rows: cards.map((c) => [c.title, c.section, c.name, part(c, "value"), part(c, "low"), part(c, "high"), part(c, "source")]) });
   frame.body.append(el("dl", { class: "cards" }, ...cards.map((c) => el("div", { class: c.figure ? "card" : "card unknown", title: c.figure ? evidenceLines(c.name, c.figure).join("\n") : c.detail },
     el("dt", {}, c.title), el("dd", {}, c.text), el("dd", { class: "note" }, c.detail || (c.figure && c.figure.source ? textOf(c.figure.source) : " "))))));

@@ -19,12 +19,14 @@ function brief(gpu, element) {
   if (typeof cycles === "number") parts.push(`${number(cycles)} cycles`);
   if (typeof perInstruction === "number") parts.push(`${number(perInstruction)} cycles/instr.`);
   if (typeof read === "number") parts.push(rate(read));
+  const each = valueOf(gpu, element, "sms_per_instance");
+  if (each > 1) parts.push(`1 per ${number(each)} ${smWords(gpu).many}`);
   if (typeof confidence === "number") parts.push(`conf. ${number(confidence, 2)}`);
   return parts.join(" · ");
 }
 
 /* The colour of an element, as the suffix of a variable --fill-… in style.css. */
-const FILLS = { l1: "cache", texture: "cache", readonly: "cache", shared: "shared", constant_l1: "constant", constant_l15: "constant",
+const FILLS = { l1: "cache", vector_l1: "cache", texture: "cache", readonly: "cache", shared: "shared", lds: "shared", scalar_l1: "constant", constant_l1: "constant", constant_l15: "constant",
   instruction_l0: "code", instruction_l1: "code", instruction_l15: "code", registers: "register" };
 
 function sharesWithL1(gpu, element) {
@@ -48,30 +50,31 @@ function drawSm(grid, gpu) {
   const rows = [];
   const unified = splits.length > 0;
   if (unified) rows.push({ unified: true });
-  else for (const name of ["l1", "shared"]) if (gpu.elements[name]) rows.push({ elements: [name] });
+  else for (const name of ["vector_l1", "l1", "shared", "lds"]) if (gpu.elements[name]) rows.push({ elements: [name] });
   if (gpu.elements.registers) rows.push({ elements: ["registers"] });
   const separate = ["texture", "readonly"].filter((name) => gpu.elements[name] && !sharesWithL1(gpu, name));
   if (separate.length) rows.push({ elements: separate });
   const code = ["instruction_l1", "instruction_l15", "instruction_l0"].filter((name) => gpu.elements[name]);
   if (code.length) rows.push({ elements: code });
-  const constants = ["constant_l15", "constant_l1"].filter((name) => gpu.elements[name]);
+  const constants = ["constant_l15", "constant_l1", "scalar_l1"].filter((name) => gpu.elements[name]);
   if (constants.length) rows.push({ elements: constants });
   if (!rows.length) return;
-  const names = ["l1", "texture", "readonly", "shared", "registers", ...code, ...constants].filter((n) => gpu.elements[n]);
+  const names = ["vector_l1", "l1", "texture", "readonly", "shared", "lds", "registers", ...code, ...constants].filter((n) => gpu.elements[n]);
   const columns = ["element", "size_bytes", "latency_cycles", "latency_ns", "read_bytes_per_s", "write_bytes_per_s", "line_bytes", "per_sm", "confidence", "source"];
   const table = names.map((n) => [n, ...columns.slice(1, 8).map((c) => valueOf(gpu, n, c)), (figureOf(gpu, n, "size_bytes") || {}).confidence, (figureOf(gpu, n, "size_bytes") || {}).source]);
-  const frame = addFigure(grid, { title: "One SM, to scale", note: "The width of a box is proportional to its size. Hover over a box, or use the arrow keys, to see where its figures come from.", columns, rows: table, wide: true, name: "sm" });
+  const { one } = smWords(gpu);
+  const frame = addFigure(grid, { title: `One ${one}, to scale`, note: "The width of a box is proportional to its size. Hover over a box, or use the arrow keys, to see where its figures come from.", columns, rows: table, wide: true, name: "sm" });
   if (widthOf(frame) < NARROW) rows.splice(0, rows.length, ...rows.flatMap((row) => row.unified ? [row] : row.elements.map((name) => ({ elements: [name] }))));
   const total = unified ? Math.max(...splits.map((s) => s.shared + s.l1)) : 0;
   const sizes = rows.map((r) => r.unified ? total : d3.sum(r.elements, (n) => valueOf(gpu, n, "size_bytes") || 0));
   const rowHeight = 66, height = 34 + rows.length * rowHeight;
   const sms = valueOf(gpu, "device", "sms");
   let at = 0;
-  const drawing = addDrawing(frame, height, "The memories of one SM; widths are proportional to sizes");
+  const drawing = addDrawing(frame, height, `The memories of one ${one}; widths are proportional to sizes`);
   const { svg, width } = drawing;
   const scale = (width - 36) / Math.max(...sizes, 1);
   svg.append("rect").attr("class", "box").attr("x", 1).attr("y", 1).attr("width", width - 2).attr("height", height - 2).attr("rx", 6).attr("fill", "none");
-  svg.append("text").attr("x", 14).attr("y", 19).style("font-weight", 600).text(`SM${sms ? ` ×${number(sms)}` : ""}`);
+  svg.append("text").attr("x", 14).attr("y", 19).style("font-weight", 600).text(`${one[0].toUpperCase()}${one.slice(1)}${sms ? ` ×${number(sms)}` : ""}`);
   const layer = svg.append("g");
   let items = [];
   /* Draws a box with its label. Returns the width of the label next to the box, 0 if the label is inside or below it. */
@@ -122,38 +125,42 @@ function drawSm(grid, gpu) {
   addCursor(drawing, () => items);
 }
 
-/* Draws the chip: one tile per SM for its L1 and shared memory, and the L2 with its partitions. All these areas have the same scale; device
-   memory is drawn cut off. */
+/* Draws the chip: one tile per SM for its L1 and shared memory, the L2 with its partitions or all its instances, and the L3. All these areas
+   have the same scale; device memory is drawn cut off. */
 function drawChip(grid, gpu) {
-  const sms = valueOf(gpu, "device", "sms"), l2 = valueOf(gpu, "l2", "size_bytes");
+  const sms = valueOf(gpu, "device", "sms"), instances = Math.max(1, valueOf(gpu, "l2", "instances", 1)), one = valueOf(gpu, "l2", "size_bytes");
+  const l2 = typeof one === "number" ? one * instances : null, l3 = valueOf(gpu, "l3", "size_bytes", 0), words = smWords(gpu);
   if (typeof sms !== "number" || sms < 1 || sms > 4096 || typeof l2 !== "number") return;
-  const splits = carveoutSplits(gpu), l1 = valueOf(gpu, "l1", "size_bytes", 0), shared = valueOf(gpu, "shared", "size_bytes", 0);
+  const splits = carveoutSplits(gpu), l1Name = elementFor(gpu, "l1"), sharedName = elementFor(gpu, "shared"), l1 = valueOf(gpu, l1Name, "size_bytes", 0);
+  const shared = valueOf(gpu, sharedName, "size_bytes", 0) / Math.max(1, valueOf(gpu, sharedName, "sms_per_instance", 1));
+  const stored = sharedName === "lds" ? "vector L1 and LDS" : gpu.elements.shared ? "L1 and shared memory" : "L1";
   const smBytes = splits.length ? splits[0].shared + splits[0].l1 : l1 + shared;
   if (!(smBytes > 0)) return;
-  const parts = Math.max(1, Math.min(16, valueOf(gpu, "l2", "partitions", 1)));
+  const parts = Math.max(1, Math.min(16, instances > 1 && instances <= 16 ? instances : valueOf(gpu, "l2", "partitions", 1))), part = instances > 1 ? "instance" : "partition";
   const latency = valueOf(gpu, "l2", "latency_by_sm_cycles"), near = valueOf(gpu, "l2", "partition_by_sm");
   const timed = Array.isArray(latency) && latency.length === sms, partitioned = Array.isArray(near) && near.length === sms && parts > 1;
   const memory = valueOf(gpu, "memory", "size_bytes");
   const rows = d3.range(sms).map((i) => [i, timed ? latency[i] : null, partitioned ? near[i] : null]);
   const frame = addFigure(grid, { title: "The chip, to scale", wide: true, name: "chip", columns: ["sm", "l2_latency_cycles", "partition"], rows,
-    note: `Areas are proportional to sizes. A tile stands for the ${bytes(smBytes)} of L1 and shared memory of one SM${timed ? "; its colour is the latency of an L2 hit from that SM" : ""}. Device memory is not to scale.` });
+    note: `Areas are proportional to sizes. A tile stands for the ${bytes(smBytes)} of ${stored} of one ${words.one}${timed ? `; its colour is the latency of an L2 hit from that ${words.one}` : ""}. Device memory is not to scale.` });
   const width = widthOf(frame), inner = width - 28;
-  const side = Math.sqrt((inner * 250) / (sms + l2 / smBytes));
+  const side = Math.sqrt((inner * 250) / (sms + (l2 + l3) / smBytes));
   const groups = partitioned ? d3.range(parts).map((p) => d3.range(sms).filter((i) => near[i] === p)) : [d3.range(sms)];
   const groupWidth = inner / groups.length - (groups.length > 1 ? 6 : 0);
   const across = Math.max(1, Math.floor(groupWidth / side)), tileRows = Math.max(...groups.map((g) => Math.ceil(g.length / across)));
-  const l2Top = 40 + tileRows * side + 14, l2Height = ((l2 / parts / smBytes) * side * side) / (inner / parts - 6), memoryTop = l2Top + l2Height + 14;
+  const l2Top = 40 + tileRows * side + 14, l2Height = ((l2 / parts / smBytes) * side * side) / (inner / parts - 6), l3Top = l2Top + l2Height + 14;
+  const l3Height = ((l3 / smBytes) * side * side) / inner, memoryTop = l3 ? l3Top + Math.max(24, l3Height) + 14 : l3Top;
   const height = memoryTop + (memory ? 58 : 0);
-  const drawing = addDrawing(frame, Math.ceil(height), `The chip: ${sms} SMs, an L2 of ${bytes(l2)} in ${parts} partition${parts > 1 ? "s" : ""}`);
+  const drawing = addDrawing(frame, Math.ceil(height), `The chip: ${sms} ${words.many}, an L2 of ${bytes(l2)} in ${parts} ${part}${parts > 1 ? "s" : ""}${l3 ? `, an L3 of ${bytes(l3)}` : ""}`);
   const { svg } = drawing;
   svg.append("rect").attr("class", "box").attr("x", 1).attr("y", 1).attr("width", width - 2).attr("height", memoryTop - 4).attr("rx", 6).attr("fill", "none");
-  if (width >= NARROW || !timed) svg.append("text").attr("x", 14).attr("y", 22).style("font-weight", 600).text(`${sms} SMs`);
+  if (width >= NARROW || !timed) svg.append("text").attr("x", 14).attr("y", 22).style("font-weight", 600).text(`${sms} ${words.many}`);
   const items = [];
   const shade = timed ? d3.scaleSequential(d3.interpolateViridis).domain(d3.extent(latency)) : null;
   groups.forEach((group, g) => group.forEach((sm, i) => {
     const x = 14 + g * (groupWidth + 6) + (i % across) * side, y = 34 + Math.floor(i / across) * side;
-    svg.append("rect").attr("class", "tile").attr("x", x).attr("y", y).attr("width", side - 2).attr("height", side - 2).attr("rx", 2).attr("fill", timed ? shade(latency[sm]) : "var(--fill-cache)").attr("stroke", "var(--line)");
-    const lines = [`SM ${sm}`, `${bytes(smBytes)} of L1 and shared memory`];
+    svg.append("rect").attr("class", "tile").attr("x", x).attr("y", y).attr("width", Math.max(1, side - 2)).attr("height", Math.max(1, side - 2)).attr("rx", 2).attr("fill", timed ? shade(latency[sm]) : "var(--fill-cache)").attr("stroke", "var(--line)");
+    const lines = [`${words.one} ${sm}`, `${bytes(smBytes)} of ${stored}`];
     if (timed) lines.push(`L2 hit ${number(latency[sm])} cycles`);
     if (partitioned) lines.push(`near partition ${near[sm]}`);
     items.push({ x: x + side / 2, y, lines, box: [x, y, side - 2, side - 2] });
@@ -167,11 +174,16 @@ function drawChip(grid, gpu) {
   for (let p = 0; p < parts; p++) {
     const w = inner / parts - 6, x = 14 + p * (w + 6);
     svg.append("rect").attr("class", "box memory").attr("x", x).attr("y", l2Top).attr("width", w).attr("height", l2Height).attr("fill", "var(--fill-l2)");
-    svg.append("text").attr("x", x + 10).attr("y", l2Top + 20).text(shorten(parts > 1 ? `L2 partition ${p}, ${bytes(l2 / parts)}` : `L2 ${bytes(l2)}`, w - 12));
-    if (p === 0) svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(brief(gpu, "l2"), w - 12));
+    svg.append("text").attr("x", x + 10).attr("y", l2Top + 20).text(shorten(parts > 1 ? `L2 ${part} ${p}, ${bytes(l2 / parts)}` : `L2 ${bytes(l2)}`, w - 12));
+    if (p === 0 && l2Height > 40) svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(brief(gpu, "l2"), w - 12));
     const far = valueOf(gpu, "l2", "far_latency_cycles");
     if (p === 1 && typeof far === "number") svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(`${number(far)} cycles to the far partition`, w - 12));
     items.push({ x: x + 40, y: l2Top + 10, lines: elementLines(gpu, "l2"), box: [x, l2Top, w, l2Height] });
+  }
+  if (l3) {
+    svg.append("rect").attr("class", "box memory").attr("x", 14).attr("y", l3Top).attr("width", inner - 6).attr("height", Math.max(24, l3Height)).attr("fill", "var(--fill-l2)");
+    svg.append("text").attr("x", 24).attr("y", l3Top + 17).text(shorten(`L3 ${bytes(l3)} · ${brief(gpu, "l3")}`, inner - 24));
+    items.push({ x: 60, y: l3Top + 10, lines: elementLines(gpu, "l3"), box: [14, l3Top, inner - 6, Math.max(24, l3Height)] });
   }
   if (memory) {
     const zigzag = d3.range(0, width - 2, 14).map((x, i) => `${x + 1},${memoryTop + 48 + (i % 2) * 6}`).join(" L");
@@ -220,7 +232,7 @@ function bandwidthBars(grid, gpu) {
     table.push([label, figure.value, figure.low, figure.high, figure.source]);
   }
   if (!rows.length) return;
-  const frame = addFigure(grid, { title: "Bandwidth", note: "Bytes per second of all SMs together, the best of several launch shapes. The whisker extends to the median. The diamond is the peak of the memory.", columns: ["element", "bytes_per_s", "low", "high", "source"], rows: table });
+  const frame = addFigure(grid, { title: "Bandwidth", note: "Bytes per second of the whole device, the best of several launch shapes. The whisker extends to the median. The diamond is the peak of the memory.", columns: ["element", "bytes_per_s", "low", "high", "source"], rows: table });
   barChart(frame, { rows, log: true, format: rate });
 }
 
@@ -261,10 +273,10 @@ function evictionsByWarp(grid, gpu) {
 function spectrum(grid, gpu) {
   const meaning = { P1: "cache hit, page in the first-level TLB", P2: "cache hit, page in the second-level TLB", P3: "cache hit, page in no TLB", P4: "cache miss, page in the first-level TLB", P5: "cache miss, page in no TLB", P6: "cache miss, page in no TLB, page table not active" };
   const short = { P1: "cache hit, TLB L1 hit", P2: "cache hit, TLB L2 hit", P3: "cache hit, TLB miss", P4: "cache miss, TLB L1 hit", P5: "cache miss, TLB miss", P6: "P5, inactive page table" };
-  for (const name of ["l1", "l2"]) {
+  for (const name of ["l1", "vector_l1", "l2"]) {
     const patterns = valueOf(gpu, name, "spectrum_patterns"), cycles = valueOf(gpu, name, "spectrum_cycles");
     if (!Array.isArray(patterns) || !Array.isArray(cycles) || patterns.length !== cycles.length || !cycles.length) continue;
-    const frame = addFigure(grid, { title: `Latency spectrum, loads ${name === "l1" ? "through L1" : "past L1"}`, name: `spectrum-${name}`, note: "One bar for each combination of cache and TLB hits and misses that was found.", columns: ["pattern", "cycles", "meaning"], rows: patterns.map((p, i) => [p, cycles[i], meaning[p]]) });
+    const frame = addFigure(grid, { title: `Latency spectrum, loads ${name === "l2" ? "past L1" : "through L1"}`, name: `spectrum-${name}`, note: "One bar for each combination of cache and TLB hits and misses that was found.", columns: ["pattern", "cycles", "meaning"], rows: patterns.map((p, i) => [p, cycles[i], meaning[p]]) });
     barChart(frame, { unit: "cycles", rows: patterns.map((p, i) => ({ label: short[p] ? `${p}: ${short[p]}` : p, value: cycles[i], lines: [`${p}: ${number(cycles[i])} cycles`, meaning[p] || ""] })) });
   }
 }

@@ -147,6 +147,11 @@ static void devices_have_descriptions(void **state)
         {"NVIDIA GeForce RTX 2080 Ti", "rtx2080ti"},
         {"NVIDIA GeForce RTX 2060 SUPER", NULL},
         {"NVIDIA A1000", NULL},
+        {"AMD Instinct MI300X", "mi300x"},
+        {"Instinct MI210", "mi210"},
+        {"AMD Instinct MI300A", NULL},
+        {"Radeon RX 7900 XTX", "rx7900xtx"},
+        {"Intel(R) Arc(TM) A770 Graphics", "a770"},
         {"NVIDIA ", NULL},
         {"", NULL},
     };

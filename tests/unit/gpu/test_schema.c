@@ -22,6 +22,8 @@ static void elements_have_names_in_order(void **state)
 {
     (void)state;
     static const char *const names[] = {"l1",
+                                        "vector_l1",
+                                        "scalar_l1",
                                         "texture",
                                         "readonly",
                                         "constant_l1",
@@ -30,8 +32,10 @@ static void elements_have_names_in_order(void **state)
                                         "instruction_l1",
                                         "instruction_l15",
                                         "shared",
+                                        "lds",
                                         "cluster_shared",
                                         "l2",
+                                        "l3",
                                         "tlb_l1",
                                         "tlb_l2",
                                         "tlb_l3",
@@ -245,6 +249,19 @@ static void count_circumstances(void *user, const struct fth_difference *differe
     counts[difference->circumstance]++;
 }
 
+/* The clock that kernels read and the version of the interface do not characterise a device. */
+static void clocks_and_versions_are_circumstances(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"opencl_version", "clock_source", "clock_resolution_cycles",
+                                        "cuda_version"};
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        assert_true(fth_is_circumstance("device", names[i]));
+    assert_false(fth_is_circumstance("device", "kind"));
+    assert_false(fth_is_circumstance("device", "xcds"));
+    assert_false(fth_is_circumstance("l2", "instances"));
+}
+
 /* Where the L1 of a simulated GPU starts to miss says nothing about a real GPU without a known
  * policy. */
 static void assumed_policies_are_circumstances(void **state)
@@ -283,6 +300,31 @@ static void assumed_policies_are_circumstances(void **state)
     }
 }
 
+static void instances_serve_the_sms_of_the_scope(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *element;
+        double units; /* NAN: unknown */
+    } rows[] = {
+        {", \"sms\": 304", "\"scope\": \"group\", \"sms_per_instance\": 38", 38},
+        {", \"sms\": 304", "\"scope\": \"sm\"", 1},
+        {", \"sms\": 304", "\"scope\": \"gpu\"", 304},
+        {"", "\"scope\": \"gpu\"", NAN},
+        {", \"sms\": 304", "\"scope\": \"group\"", NAN},
+        {", \"sms\": 304", "", NAN},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char rest[128];
+        snprintf(rest, sizeof rest, "\"elements\": {\"l2\": {%s}}", rows[i].element);
+        struct fth_gpu *gpu = read_parts(rows[i].device, rest);
+        const double units = fth_gpu_units_per_instance(gpu, "l2");
+        if (isnan(units) != isnan(rows[i].units) || units < rows[i].units || units > rows[i].units)
+            fail_msg("row %zu: %g", i, units);
+        fth_gpu_destroy(gpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +337,8 @@ int main(void)
         cmocka_unit_test(noise_is_written),
         cmocka_unit_test(wrong_types_are_named),
         cmocka_unit_test(wrong_items_of_lists_are_refused),
+        cmocka_unit_test(instances_serve_the_sms_of_the_scope),
+        cmocka_unit_test(clocks_and_versions_are_circumstances),
         cmocka_unit_test(assumed_policies_are_circumstances),
     };
     return cmocka_run_group_tests_name("schema", tests, NULL, NULL);

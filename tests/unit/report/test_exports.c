@@ -124,6 +124,136 @@ static void every_gpu_of_the_catalogue_can_be_exported(void **state)
     fth_catalogue_close(catalogue);
 }
 
+/* As in mt4g's results for this GPU, the vector L1 is "l1", and LDS is "shared". */
+static void mt4g_export_has_the_figures_of_an_amd_gpu(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        double value;
+    } rows[] = {
+        {"compute/multiProcessorCount", 304},
+        {"compute/numXCDs", 8},
+        {"compute/warpSize", 64},
+        {"memory/l1/size/size", 32768},
+        {"memory/l1/latency/p50", 116},
+        {"memory/l2/amount", 8},
+        {"memory/l2/size/value", 4194304},
+        {"memory/l3/size/value", 268435456},
+        {"memory/l3/latency/mean", 455},
+        {"memory/scalarL1/lineSize/size", 64},
+        {"memory/shared/sharedMemPerBlock/value", 65536},
+        {"memory/shared/latency/p50", 52},
+    };
+    struct fth_gpu *gpu = read_description("data/gpus/mi300x.json");
+    struct fth_json_document document = export_mt4g(gpu);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct fth_json *value = value_at(document.root, rows[i].path);
+        if (!fth_json_is_number(value) || fth_json_double(value) != rows[i].value)
+            fail_msg("%s is not %g", rows[i].path, rows[i].value);
+    }
+    assert_null(value_at(document.root, "general/computeCapability"));
+    fth_json_fini(&document);
+    fth_gpu_destroy(gpu);
+    gpu = read_description("data/gpus/mi210.json");
+    document = export_mt4g(gpu);
+    assert_int_equal(fth_json_double(value_at(document.root, "memory/scalarL1/uniqueAmount")), 56);
+    assert_null(value_at(document.root, "memory/l3"));
+    fth_json_fini(&document);
+    fth_gpu_destroy(gpu);
+}
+
+static size_t count_texts(const char *text, const char *part)
+{
+    size_t count = 0;
+    while ((text = strstr(text, part))) {
+        count++;
+        text += strlen(part);
+    }
+    return count;
+}
+
+/* Caches that several SMs share are above them, and the other memories that they share belong to
+ * the innermost object with these SMs. */
+static void hwloc_export_nests_shared_caches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *part;
+        size_t count;
+    } rows[] = {
+        {"data/gpus/mi300x.json", "type=\"L3Cache\"", 1},
+        {"data/gpus/mi300x.json", "type=\"L2Cache\"", 8},
+        {"data/gpus/mi300x.json", "type=\"L1iCache\"", 152},
+        {"data/gpus/mi300x.json", "type=\"L1Cache\"", 304},
+        {"data/gpus/mi300x.json", "type=\"Core\" subtype=\"CU\"", 304},
+        {"data/gpus/mi300x.json", "type=\"Misc\" subtype=\"scalar_l1\"", 152},
+        {"data/gpus/mi300x.json", "type=\"Misc\" subtype=\"lds\"", 304},
+        {"data/gpus/mi300x.json", "type=\"Group\"", 0},
+        /* The L1 of a shader array is behind the vector L1. */
+        {"data/gpus/rx7900xtx.json", "type=\"L4Cache\" subtype=\"L3\"", 1},
+        {"data/gpus/rx7900xtx.json", "type=\"L3Cache\" subtype=\"L2\"", 1},
+        {"data/gpus/rx7900xtx.json", "type=\"L2Cache\" subtype=\"L1 data\"", 12},
+        {"data/gpus/rx7900xtx.json", "type=\"L1Cache\"", 96},
+        {"data/gpus/rx7900xtx.json", "type=\"Misc\" subtype=\"lds\"", 48},
+        {"data/gpus/h200.json", "type=\"Core\" subtype=\"SM\"", 132},
+        {"data/gpus/h200.json", "type=\"L3Cache\"", 0},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_gpu *gpu = read_description(rows[i].path);
+        char *text = NULL;
+        size_t size = 0;
+        assert_int_equal(fth_report_gpu("hwloc", gpu, NULL, &text, &size, NULL), FTH_OK);
+        const size_t count = count_texts(text, rows[i].part);
+        if (count != rows[i].count)
+            fail_msg("%s: %zu x %s", rows[i].path, count, rows[i].part);
+        fth_free(text);
+        fth_gpu_destroy(gpu);
+    }
+}
+
+/* A memory that SMs without a common cache share is in a group; the L2 of a CPU belongs to a core
+ * if the description does not say otherwise. */
+static void hwloc_export_of_other_devices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *document, *part;
+        size_t count;
+    } rows[] = {
+        {"{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"vendor\": \"AMD\", "
+         "\"sms\": 5}, "
+         "\"elements\": {\"lds\": {\"sms_per_instance\": 2}}}",
+         "type=\"Group\"", 3},
+        {"{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"kind\": \"cpu\", \"sms\": "
+         "4}, "
+         "\"elements\": {\"l1\": {\"size_bytes\": 65536}, \"l2\": {\"size_bytes\": 1048576, "
+         "\"ways\": 8}, "
+         "\"l3\": {\"size_bytes\": 33554432}}}",
+         "cache_size=\"1048576\" depth=\"2\" cache_linesize=\"0\" cache_associativity=\"8\"", 4},
+        {"{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"kind\": \"cpu\", \"sms\": "
+         "4}, "
+         "\"elements\": {\"l2\": {\"size_bytes\": 1048576, \"sms_per_instance\": 2}}}",
+         "type=\"L2Cache\"", 2},
+        {"{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"kind\": \"cpu\", \"sms\": "
+         "4}, "
+         "\"elements\": {}}",
+         "subtype", 0},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_gpu *gpu = NULL;
+        char *text = NULL;
+        size_t size = 0;
+        assert_int_equal(
+            fth_gpu_read_text("x", rows[i].document, strlen(rows[i].document), NULL, &gpu, NULL),
+            FTH_OK);
+        assert_int_equal(fth_report_gpu("hwloc", gpu, NULL, &text, &size, NULL), FTH_OK);
+        assert_int_equal(count_texts(text, rows[i].part), rows[i].count);
+        fth_free(text);
+        fth_gpu_destroy(gpu);
+    }
+}
+
 static void hwloc_export_requires_a_valid_number_of_sms(void **state)
 {
     (void)state;
@@ -392,6 +522,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mt4g_export_has_the_figures_under_its_keys),
         cmocka_unit_test(every_gpu_of_the_catalogue_can_be_exported),
+        cmocka_unit_test(mt4g_export_has_the_figures_of_an_amd_gpu),
+        cmocka_unit_test(hwloc_export_nests_shared_caches),
+        cmocka_unit_test(hwloc_export_of_other_devices),
         cmocka_unit_test(hwloc_export_requires_a_valid_number_of_sms),
         cmocka_unit_test(hwloc_export_has_one_l2_per_partition_if_sms_are_assigned),
         cmocka_unit_test(differences_report_the_gap_between_intervals),

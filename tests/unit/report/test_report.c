@@ -63,6 +63,59 @@ static void every_gpu_of_the_catalogue_fits_in_80_columns(void **state)
     fth_catalogue_close(catalogue);
 }
 
+static struct fth_gpu *read_parts(const char *device, const char *elements)
+{
+    char text[512];
+    struct fth_gpu *gpu = NULL;
+    snprintf(text, sizeof text, "{\"schema\": \"fathom-gpu/1\", \"device\": %s, \"elements\": %s}",
+             device, elements);
+    assert_int_equal(fth_gpu_read_text("x", text, strlen(text), NULL, &gpu, NULL), FTH_OK);
+    return gpu;
+}
+
+/* An SM is called as the vendor calls it, and the text says how many share a cache. */
+static void units_have_the_words_of_the_device(void **state)
+{
+    (void)state;
+    struct fth_gpu *gpus[] = {
+        read_gpu("mi300x"),
+        read_parts("{\"name\": \"x\", \"kind\": \"cpu\", \"vendor\": \"AMD\", \"sms\": 4}",
+                   "{\"l1\": {\"size_bytes\": 65536}, \"l2\": {\"scope\": \"sm\"}, \"l3\": "
+                   "{\"sms_per_instance\": 2, \"instances\": 2}, \"memory\": {}}"),
+        read_parts("{\"name\": \"x\", \"vendor\": \"NVIDIA Corporation\", \"sms\": 4}",
+                   "{\"l1\": {\"size_bytes\": 65536}}")};
+    static const struct {
+        size_t gpu;
+        const char *part;
+    } rows[] = {
+        {0, "8 XCDs"},
+        {0, "Compute unit ×304"},
+        {0, "L2 ×8"},
+        {0, "1 per 38 CUs"},
+        {0, "8 instances, each"},
+        {0, "\nScalar L1        each shared by 2 compute units\n"},
+        {0, "\nScalar L1        group    16 KiB    64 B     –      48    1/2"},
+        {0, "\nVector L1        CU "},
+        {0, "1/N: N compute units share one.\n"},
+        {1, "┌ Core ×4 "},
+        {1, "\nL1 data          core     64 KiB"},
+        {1, "\nL2               core "},
+        {1, "\nL3               group         –       –     –       –    1/2"},
+        {1, "\nDevice memory    CPU "},
+        {1, "/core"},
+        {1, "2 instances, each shared by 2 cores"},
+        {2, "┌ SM ×4 "},
+        {2, "per SM"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char *text = render("text", gpus[rows[i].gpu], true, 80);
+        assert_contains(text, rows[i].part);
+        fth_free(text);
+    }
+    for (size_t i = 0; i < FTH_COUNT(gpus); i++)
+        fth_gpu_destroy(gpus[i]);
+}
+
 static void boxes_are_drawn_side_by_side_if_they_fit(void **state)
 {
     (void)state;
@@ -408,6 +461,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_gpu_of_the_catalogue_fits_in_80_columns),
+        cmocka_unit_test(units_have_the_words_of_the_device),
         cmocka_unit_test(boxes_are_drawn_side_by_side_if_they_fit),
         cmocka_unit_test(the_table_shows_the_known_attributes),
         cmocka_unit_test(attributes_of_a_box_continue_on_a_second_line),
