@@ -43,9 +43,11 @@
 #define FTH_PATH(NAME, SPACE, LOAD, CLOCK, START)                                                         \
     static inline uint fth_walk_##NAME(SPACE char *base, uint p, uint count)                       \
     {                                                                                              \
+        _Pragma("unroll 1")                                                                        \
         for (uint groups = count / FTH_UNROLL; groups; groups--) {                                 \
             FTH_REPEAT_32(p = LOAD(base, p);)                                                      \
         }                                                                                          \
+        _Pragma("unroll 1")                                                                        \
         for (uint rest = count % FTH_UNROLL; rest; rest--)                                         \
             p = LOAD(base, p);                                                                     \
         return p;                                                                                  \
@@ -145,22 +147,30 @@ kernel void fth_chase(global const ulong *steps, uint step_count, global char *m
 }
 
 // A chain of `rounds` * 1000 dependent additions, to calibrate the clock: out[0] and out[1] are the
-// ticks before and after it, with FTH_CLOCK_BITS valid bits; out[2] is the result. If fth_facts says
-// so, each addition takes one cycle of the core. On GPUs, the clock counts cycles itself, and the
-// chain only has to take long enough to compare the clock with the host's.
+// ticks before and after it; out[2] is the result. If fth_facts says so, each addition takes one cycle
+// of the core. On GPUs, the clock counts cycles itself, and the chain only has to take long enough to
+// compare the clock with the host's. out[1] must be 0 before.
 kernel void fth_pace(uint rounds, global ulong *out)
 {
-    uint value = (uint)out[2], addend = (uint)out[0] | 1u;
+    uint value = (uint)out[2];
+    const uint addend = (uint)out[0] | 1u, fth_zero = (uint)out[1];
     FTH_TICKS begin, end;
-    const uint fth_zero = (uint)out[1];
     FTH_CLOCK(begin, value, "begin pace");
-    for (uint i = 0; i < rounds; i++) {
-        FTH_ADD_1000(value, addend)
-        ;
-    }
-    FTH_CLOCK(end, value, "end pace");
     out[0] = begin;
-    out[1] = end;
+    ulong sum = 0;
+    for (uint i = 0; i < rounds; i++) {
+        FTH_ADD_1000(value, addend);
+#if FTH_CLOCK_BITS < 64
+        FTH_CLOCK(end, value, "pace");
+        sum += (ulong)(end - begin) & FTH_CLOCK_MASK;
+        begin = end;
+#endif
+    }
+#if FTH_CLOCK_BITS == 64
+    FTH_CLOCK(end, value, "end pace");
+    sum = end - begin;
+#endif
+    out[1] = out[0] + sum;
     out[2] = value + fth_zero;
 }
 

@@ -73,9 +73,11 @@
 #define FTH_ADDS_ARE_CYCLES 1
 #else
 #define FTH_ADDS_ARE_CYCLES 0
-#define FTH_ADD_1000(value, addend)              \
-    for (uint fth_i = 0; fth_i < 1000; fth_i++) { \
-        (value) = ((value) ^ fth_i) + (addend);  \
-        FTH_OPAQUE(value);                       \
-    }
+#define FTH_ADD_1000(value, addend)                   \
+    do {                                              \
+        for (uint fth_i = 0; fth_i < 1000; fth_i++) { \
+            (value) = ((value) ^ fth_i) + (addend);   \
+            FTH_OPAQUE(value);                        \
+        }                                             \
+    } while (0)
 #endif
