@@ -1,5 +1,5 @@
 // Prelude for AMD GPUs whose driver compiles OpenCL C with clang's amdgcn target (ROCm, AMDGPU-PRO).
-// chase.cl documents what a prelude defines. tests/opencl checks the machine instructions for
+// other.cl documents what a prelude defines. tests/opencl checks the machine instructions for
 // gfx90a, gfx942, gfx1030, gfx1100 and gfx1201.
 //
 // Sources:

@@ -130,9 +130,11 @@ kernel void fth_chase(global const ulong *steps, uint step_count, global char *m
         if (kind == 3) {
             fth_build_shared((local char *)shared, first, count, (uint)steps[6], (uint)steps[7]);
         } else if (path == 0) {
+            first += FTH_ORIGIN(memory);
             FTH_STEP(data, (global const char *)memory)
 #if FTH_HAS_PAST
         } else if (path == 1) {
+            first += FTH_ORIGIN(memory);
             FTH_STEP(past, (global const char *)memory)
 #endif
         } else if (path == 4) {
@@ -172,6 +174,16 @@ kernel void fth_pace(uint rounds, global ulong *out)
 #endif
     out[1] = out[0] + sum;
     out[2] = value + fth_zero;
+}
+
+// What must be added to the links of the paths 0 and 1: out[0]. Other than 0 only with NVIDIA's GPUs
+// and the option -DFTH_ORIGIN_IN_LINKS. Then out[1] is 1 if the memory of `bytes` bytes crosses a
+// multiple of 4 GiB and cannot be used; otherwise it is 0. Steps need no change.
+kernel void fth_origin(global const char *memory, ulong bytes, global uint *out)
+{
+    const uint origin = FTH_ORIGIN(memory);
+    out[0] = origin;
+    out[1] = origin && bytes && (origin + (bytes - 1)) >> 32 != 0;
 }
 
 // What this device has: [0] a clock, [1] its valid bits, [2] the path past the first cache, [3] the
