@@ -24,6 +24,13 @@
     FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop)        \
     FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop)
 
+// Keeps a loop from being unrolled further.
+#ifdef __clang__
+#define FTH_ROLLED _Pragma("unroll 1")
+#else
+#define FTH_ROLLED
+#endif
+
 // A clock with few bits is read more often: before it can overflow, if no hop takes more than 8192
 // cycles (4 us at 2 GHz; a miss of all TLBs takes less). A pass adds the differences.
 #if FTH_CLOCK_BITS < 64
@@ -43,11 +50,11 @@
 #define FTH_PATH(NAME, SPACE, LOAD, CLOCK, START)                                                         \
     static inline uint fth_walk_##NAME(SPACE char *base, uint p, uint count)                       \
     {                                                                                              \
-        _Pragma("unroll 1")                                                                        \
+        FTH_ROLLED                                                                                 \
         for (uint groups = count / FTH_UNROLL; groups; groups--) {                                 \
             FTH_REPEAT_32(p = LOAD(base, p);)                                                      \
         }                                                                                          \
-        _Pragma("unroll 1")                                                                        \
+        FTH_ROLLED                                                                                 \
         for (uint rest = count % FTH_UNROLL; rest; rest--)                                         \
             p = LOAD(base, p);                                                                     \
         return p;                                                                                  \
