@@ -217,12 +217,17 @@ enum fth_status fth_bench_check_rate(const struct fth_bench_run *run, double byt
                : FTH_OK;
 }
 
-static bool is_selected(const struct fth_bench_options *options, const char *name)
+/* Whether a bench was named, or all were and the device executes it. */
+static bool is_selected(const struct fth_bench_run *run, const struct fth_bench_options *options,
+                        const char *name)
 {
-    for (size_t i = 0; i < options->count; i++)
-        if (strcmp(options->names[i], name) == 0 || strcmp(options->names[i], "all") == 0)
+    bool all = options->count == 0;
+    for (size_t i = 0; i < options->count; i++) {
+        if (strcmp(options->names[i], name) == 0)
             return true;
-    return options->count == 0;
+        all = all || strcmp(options->names[i], "all") == 0;
+    }
+    return all && (!run->opencl || strcmp(name, "latency") == 0 || strcmp(name, "stream") == 0);
 }
 
 enum fth_status fth_bench_check_name(const char *name, struct fth_error *error)
@@ -266,9 +271,9 @@ static enum fth_status run_selected(struct fth_bench_run *run,
 {
     double all = 0, done = 0;
     for (size_t i = 0; i < FTH_COUNT(benches); i++)
-        all += is_selected(options, benches[i].name) ? benches[i].weight : 0;
+        all += is_selected(run, options, benches[i].name) ? benches[i].weight : 0;
     for (size_t i = 0; i < FTH_COUNT(benches); i++) {
-        if (!is_selected(options, benches[i].name))
+        if (!is_selected(run, options, benches[i].name))
             continue;
         run->from = done / all;
         done += benches[i].weight;
@@ -289,6 +294,7 @@ static enum fth_status fill(struct fth_bench *bench, struct fth_device *device,
     FTH_TRY(fth_gpu_create(&bench->gpu, error));
     FTH_TRY(fth_device_describe(device, bench->gpu, error));
     const char *backend = fth_gpu_text(bench->gpu, "device", "backend");
+    const char *kind = fth_gpu_text(bench->gpu, "device", "kind");
     struct fth_bench_run run = {
         .prober = {.device = device,
                    .log = options->log,
@@ -298,6 +304,8 @@ static enum fth_status fill(struct fth_bench *bench, struct fth_device *device,
         .bench = bench,
         .memory_limit = fth_memory_limit(bench->gpu),
         .l2_bytes = (uint64_t)fth_gpu_number(bench->gpu, "l2", "size_bytes", 128 << 20),
+        .opencl = backend && strcmp(backend, "opencl") == 0,
+        .cpu = kind && strcmp(kind, "cpu") == 0,
         .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
     };
     enum fth_status status = run_selected(&run, options, error);

@@ -191,6 +191,10 @@ struct fth_opencl_clock {
 /* The program of one kind of sweep. */
 struct fth_opencl_sweep_program;
 
+/* Minimum time limit of a command in seconds. Chosen: much longer than a delay by a busy computer,
+ * and than an implementation takes that compiles a kernel only when it is first launched. */
+#define FTH_OPENCL_TIME_LIMIT_S 20.0
+
 /* An open device. */
 struct fth_opencl_device {
     struct fth_opencl cl;
@@ -213,6 +217,9 @@ struct fth_opencl_device {
     struct fth_opencl_built built[FTH_OPENCL_MAX_BUILT];
     size_t built_count;
     struct fth_opencl_clock clock;
+    /* Minimum time limit of a command in seconds (FTH_OPENCL_TIME_LIMIT_S). What the work can take
+     * at most is added. */
+    double time_limit_s;
     bool hung;      /* a command exceeded its time limit and may still run */
     char lost[256]; /* why the device is unusable; empty if it is not */
 };
@@ -241,13 +248,14 @@ struct fth_opencl_argument {
     const void *value;
 };
 /* Runs a kernel with `groups` work-groups of `threads` work-items and waits until it ends, for at
- * most `limit_s`. `ns` receives the duration that the driver reports (NAN: unknown); may be NULL.
- * FTH_UNAVAILABLE: it failed or did not end, and the device is lost. FTH_INTERRUPTED: it did not
- * end soon after the caller's log asked to stop. */
+ * most the time limit of the device and `work_s`, the seconds that its work can take at most. `ns`
+ * receives the duration that the driver reports (NAN: unknown); may be NULL. FTH_UNAVAILABLE: it
+ * failed or did not end, and the device is lost. FTH_INTERRUPTED: it did not end soon after the
+ * caller's log asked to stop. */
 FTH_MUST_USE enum fth_status fth_opencl_run(struct fth_opencl_device *device, void *kernel,
                                             const struct fth_opencl_argument *arguments,
                                             size_t argument_count, size_t groups, size_t threads,
-                                            double limit_s, double *ns, struct fth_error *error);
+                                            double work_s, double *ns, struct fth_error *error);
 /* Copies from the host, to the host, and within the device. `ns` as above. */
 FTH_MUST_USE enum fth_status fth_opencl_write(struct fth_opencl_device *device, void *memory,
                                               uint64_t offset, const void *data, uint64_t bytes,

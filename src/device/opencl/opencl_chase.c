@@ -1,6 +1,10 @@
 /* Pointer chases: one work-item executes the steps of a request one after the other. The arrays of
  * a request lie one after the other in the shared buffer, from multiples of ARRAY_BYTES on. Steps
- * that need several warps, other paths or a finer clock than the device has are unsupported. */
+ * that need several warps, other paths or a finer clock than the device has are unsupported.
+ *
+ * If the kernels cannot read a clock, the host times whole kernels: the time of a pass is the
+ * difference between a kernel with many passes and one without, divided by the passes. The number
+ * of passes is increased until the difference is long enough. */
 #include "device/opencl/opencl.h"
 
 #include <math.h>
@@ -10,18 +14,26 @@
 
 /* Distance of the starts of two arrays is a multiple of this: a large page of a CPU. */
 static const uint64_t array_bytes = UINT64_C(2) << 20;
-/* Time limit of a kernel: TIME_LIMIT_S, and MAX_HOP_S per hop. Chosen: much longer than it takes on
- * a busy computer. */
-#define TIME_LIMIT_S 20.0
+/* Upper bound for one hop in seconds, even if it misses in every TLB. Chosen, not derived. */
 #define MAX_HOP_S 10e-6
 /* Maximum resolution of the clock, in cycles, for the time of single hops: a hit in the first cache
  * of a CPU takes 4 cycles. */
 #define MAX_HOP_RESOLUTION_CYCLES 4.0
+/* Without a clock: minimum difference of the times of two kernels, in nanoseconds, and maximum
+ * number of passes. Chosen: a hundred times the scatter of a launch. */
+#define MIN_DIFFERENCE_NS 2e6
+enum { MAX_HOST_PASSES = 1 << 24 };
 static const char operation[] = "run experiments";
 
 /* Words of a step that the kernel reads (chase.cl), the kind that builds a chain in local memory,
  * and the maximum number of steps: each step, and a step that builds its chain. */
-enum { WORDS = 8, BUILD_LOCAL = 3, MAX_KERNEL_STEPS = 2 * FTH_MAX_STEPS };
+enum {
+    WORDS = 8,
+    PASSES_WORD = 2,
+    COUNT_WORD = 4,
+    BUILD_LOCAL = 3,
+    MAX_KERNEL_STEPS = 2 * FTH_MAX_STEPS
+};
 
 /* A request as the kernel reads it. */
 struct plan {
@@ -264,8 +276,7 @@ static enum fth_status launch(struct fth_opencl_device *device, const struct pla
         {sizeof(void *), &device->samples.memory},
         {sizeof(void *), &device->unit.memory}};
     return fth_opencl_run(device, device->kernels[FTH_OPENCL_KERNEL_CHASE], arguments,
-                          FTH_COUNT(arguments), 1, 1, TIME_LIMIT_S + plan->hops * MAX_HOP_S, ns,
-                          error);
+                          FTH_COUNT(arguments), 1, 1, plan->hops * MAX_HOP_S, ns, error);
 }
 
 /* Converts ticks to cycles. */
@@ -281,17 +292,82 @@ static enum fth_status collect(const struct fth_opencl_device *device, const uin
     return FTH_OK;
 }
 
+/* ---- without a clock ---- */
+
+/* Runs the kernel with `passes` passes of the last step. *ns is its duration. */
+static enum fth_status run_passes(struct fth_opencl_device *device, const struct plan *plan,
+                                  uint64_t passes, double *ns, struct fth_error *error)
+{
+    const uint64_t place = ((uint64_t)plan->count - 1) * WORDS + PASSES_WORD;
+    struct plan longer = *plan;
+    longer.hops += (double)passes * (double)plan->words[place - PASSES_WORD + COUNT_WORD];
+    FTH_TRY(fth_opencl_write(device, device->steps.memory, place * sizeof passes, &passes,
+                             sizeof passes, error));
+    const double start = fth_opencl_now_s();
+    FTH_TRY(launch(device, &longer, ns, error));
+    if (isnan(*ns))
+        *ns = (fth_opencl_now_s() - start) * 1e9;
+    return FTH_OK;
+}
+
+/* The nanoseconds of one pass, with `passes` passes per kernel. */
+static enum fth_status time_passes(struct fth_opencl_device *device, const struct plan *plan,
+                                   uint64_t passes, double *difference, struct fth_error *error)
+{
+    double none = 0, all = 0;
+    FTH_TRY(run_passes(device, plan, 0, &none, error));
+    FTH_TRY(run_passes(device, plan, passes, &all, error));
+    *difference = all - none;
+    return FTH_OK;
+}
+
+/* Answers a request whose last step, and no other, is timed. The samples are in ticks, which are
+ * nanoseconds here. */
+static enum fth_status time_by_host(struct fth_opencl_device *device, const struct fth_chase *chase,
+                                    const struct plan *plan, uint64_t *ticks,
+                                    struct fth_error *error)
+{
+    for (size_t i = 0; i < chase->step_count; i++)
+        if ((chase->steps[i].kind == FTH_STEP_TIME_PASS) != (i == chase->step_count - 1))
+            return refuse(error,
+                          "the kernels of this device cannot read a clock; the host can time "
+                          "only the last step of a request");
+    const uint64_t place = ((uint64_t)plan->count - 1) * WORDS, walk = 0;
+    uint64_t passes = 1;
+    double difference = 0;
+    FTH_TRY(fth_opencl_write(device, device->steps.memory, place * sizeof walk, &walk, sizeof walk,
+                             error));
+    FTH_TRY(time_passes(device, plan, passes, &difference, error));
+    while (difference < MIN_DIFFERENCE_NS && passes < MAX_HOST_PASSES) {
+        passes *= 2;
+        FTH_TRY(time_passes(device, plan, passes, &difference, error));
+    }
+    for (uint64_t i = 0; i < plan->sample_count; i++) {
+        FTH_TRY(time_passes(device, plan, passes, &difference, error));
+        ticks[i] = difference > 0 ? (uint64_t)round(difference / (double)passes) : 0;
+    }
+    return FTH_OK;
+}
+
+/* Executes the kernel and reads its samples. */
+static enum fth_status read_ticks(struct fth_opencl_device *device, const struct fth_chase *chase,
+                                  const struct plan *plan, uint64_t *ticks, struct fth_error *error)
+{
+    if (!device->has_clock)
+        return time_by_host(device, chase, plan, ticks, error);
+    FTH_TRY(launch(device, plan, NULL, error));
+    return fth_opencl_read(device, ticks, device->samples.memory, 0,
+                           plan->sample_count * sizeof *ticks, error);
+}
+
 enum fth_status fth_opencl_chase(struct fth_opencl_device *device,
                                  const struct fth_request *request, struct fth_samples *samples,
                                  struct fth_error *error)
 {
     struct plan plan;
     FTH_TRY(check_request(device, request, error));
-    if (!device->has_clock)
-        return refuse(error, "the kernels of this device cannot read a clock");
     make_plan(&request->chase, &plan);
     FTH_TRY(prepare(device, &request->chase, &plan, error));
-    FTH_TRY(launch(device, &plan, NULL, error));
     uint32_t unit = UINT32_MAX;
     uint64_t *ticks = calloc((size_t)plan.sample_count, sizeof *ticks);
     samples->cycles = calloc((size_t)plan.sample_count, sizeof *samples->cycles);
@@ -299,8 +375,7 @@ enum fth_status fth_opencl_chase(struct fth_opencl_device *device,
         ticks && samples->cycles ? FTH_OK : fth_no_memory(error, operation, NULL);
     samples->count = (size_t)plan.sample_count;
     if (status == FTH_OK)
-        status = fth_opencl_read(device, ticks, device->samples.memory, 0,
-                                 plan.sample_count * sizeof *ticks, error);
+        status = read_ticks(device, &request->chase, &plan, ticks, error);
     if (status == FTH_OK)
         status = fth_opencl_read(device, &unit, device->unit.memory, 0, sizeof unit, error);
     if (status == FTH_OK)

@@ -19,8 +19,6 @@
  * bits must not overflow in a long run: an addition is assumed to take at most MAX_ADD_CYCLES.
  * Chosen, not derived. */
 enum { RUNS = 24, WARM_UPS = 12, LONG_ROUNDS = 4000, SHORT_PART = 8, MAX_ADD_CYCLES = 16 };
-/* Time limit of a run in seconds. Chosen: much longer than a run takes on a busy computer. */
-#define RUN_LIMIT_S 20.0
 
 static const char *source_of(enum fth_opencl_vendor vendor)
 {
@@ -40,8 +38,8 @@ static enum fth_status read_facts(struct fth_opencl_device *device, struct fth_e
     FTH_TRY(fth_opencl_reserve(device, &device->unit, 64, error));
     const struct fth_opencl_argument arguments[] = {
         {sizeof device->unit.memory, &device->unit.memory}};
-    FTH_TRY(fth_opencl_run(device, device->kernels[FTH_OPENCL_KERNEL_FACTS], arguments, 1, 1, 1,
-                           RUN_LIMIT_S, NULL, error));
+    FTH_TRY(fth_opencl_run(device, device->kernels[FTH_OPENCL_KERNEL_FACTS], arguments, 1, 1, 1, 0,
+                           NULL, error));
     FTH_TRY(fth_opencl_read(device, facts, device->unit.memory, 0, sizeof facts, error));
     device->has_clock = facts[0] != 0;
     device->clock.bits = facts[1];
@@ -66,7 +64,7 @@ static enum fth_status run_pace(struct fth_opencl_device *device, uint32_t round
     FTH_TRY(fth_opencl_write(device, device->unit.memory, 0, out, sizeof out, error));
     const double start = fth_opencl_now_s();
     FTH_TRY(fth_opencl_run(device, device->kernels[FTH_OPENCL_KERNEL_PACE], arguments,
-                           FTH_COUNT(arguments), 1, 1, RUN_LIMIT_S, &run->ns, error));
+                           FTH_COUNT(arguments), 1, 1, 0, &run->ns, error));
     if (isnan(run->ns))
         run->ns = (fth_opencl_now_s() - start) * 1e9;
     FTH_TRY(fth_opencl_read(device, out, device->unit.memory, 0, sizeof out, error));

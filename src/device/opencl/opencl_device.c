@@ -106,6 +106,7 @@ static enum fth_status open_device(const char *selector, const struct fth_device
     snprintf(id, sizeof id, "opencl:%s", selector);
     snprintf(made->id, sizeof made->id, "%.63s", id);
     made->log = options->log;
+    made->time_limit_s = FTH_OPENCL_TIME_LIMIT_S;
     enum fth_status status = fth_opencl_open(&made->cl, error);
     if (status == FTH_OK)
         status = start(made, selector, options->require_gpu, error);

@@ -15,9 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Copies are given COPY_LIMIT_S and the time at MIN_COPY_RATE, in bytes per second. Chosen: much
- * longer than a copy takes on a busy computer. */
-#define COPY_LIMIT_S 20.0
+/* A rate that every copy exceeds, in bytes per second, for the time limit. Chosen, not derived. */
 #define MIN_COPY_RATE 100e6
 /* A wait sleeps between polls, for SLEEP_FRACTION of the time that has passed, and for at least
  * MIN_SLEEP_S and at most MAX_SLEEP_S. It does not poll all the time: the device may be the CPU on
@@ -115,14 +113,14 @@ static double duration_of(const struct fth_opencl_device *device, void *event)
 /* Waits for the command that a function of OpenCL has queued with the given result, and releases
  * its event. */
 static enum fth_status finish(struct fth_opencl_device *device, fth_cl_int result, void *event,
-                              const char *call, const char *what, double limit_s, double *ns,
+                              const char *call, const char *what, double work_s, double *ns,
                               struct fth_error *error)
 {
     if (ns)
         *ns = NAN;
     if (result != 0)
         return fth_opencl_fail(result, call, error);
-    enum fth_status status = wait_event(device, event, what, limit_s, error);
+    enum fth_status status = wait_event(device, event, what, device->time_limit_s + work_s, error);
     if (status == FTH_OK && ns)
         *ns = duration_of(device, event);
     if (!device->hung)
@@ -134,7 +132,7 @@ static enum fth_status finish(struct fth_opencl_device *device, fth_cl_int resul
 
 enum fth_status fth_opencl_run(struct fth_opencl_device *device, void *kernel,
                                const struct fth_opencl_argument *arguments, size_t argument_count,
-                               size_t groups, size_t threads, double limit_s, double *ns,
+                               size_t groups, size_t threads, double work_s, double *ns,
                                struct fth_error *error)
 {
     FTH_TRY(fth_opencl_check(device, error));
@@ -148,12 +146,12 @@ enum fth_status fth_opencl_run(struct fth_opencl_device *device, void *kernel,
     void *event = NULL;
     fth_cl_int result =
         device->cl.enqueue_kernel(device->queue, kernel, 1, NULL, &all, &threads, 0, NULL, &event);
-    return finish(device, result, event, "clEnqueueNDRangeKernel", "a kernel", limit_s, ns, error);
+    return finish(device, result, event, "clEnqueueNDRangeKernel", "a kernel", work_s, ns, error);
 }
 
-static double copy_limit_s(uint64_t bytes)
+static double copy_s(uint64_t bytes)
 {
-    return COPY_LIMIT_S + (double)bytes / MIN_COPY_RATE;
+    return (double)bytes / MIN_COPY_RATE;
 }
 
 enum fth_status fth_opencl_write(struct fth_opencl_device *device, void *memory, uint64_t offset,
@@ -164,7 +162,7 @@ enum fth_status fth_opencl_write(struct fth_opencl_device *device, void *memory,
     fth_cl_int result = device->cl.enqueue_write(device->queue, memory, 0, (size_t)offset,
                                                  (size_t)bytes, data, 0, NULL, &event);
     return finish(device, result, event, "clEnqueueWriteBuffer", "a copy to the device",
-                  copy_limit_s(bytes), NULL, error);
+                  copy_s(bytes), NULL, error);
 }
 
 enum fth_status fth_opencl_read(struct fth_opencl_device *device, void *data, void *memory,
@@ -175,7 +173,7 @@ enum fth_status fth_opencl_read(struct fth_opencl_device *device, void *data, vo
     fth_cl_int result = device->cl.enqueue_read(device->queue, memory, 0, (size_t)offset,
                                                 (size_t)bytes, data, 0, NULL, &event);
     return finish(device, result, event, "clEnqueueReadBuffer", "a copy from the device",
-                  copy_limit_s(bytes), NULL, error);
+                  copy_s(bytes), NULL, error);
 }
 
 enum fth_status fth_opencl_copy(struct fth_opencl_device *device, void *from, void *to,
@@ -186,7 +184,7 @@ enum fth_status fth_opencl_copy(struct fth_opencl_device *device, void *from, vo
     fth_cl_int result =
         device->cl.enqueue_copy(device->queue, from, to, 0, 0, (size_t)bytes, 0, NULL, &event);
     return finish(device, result, event, "clEnqueueCopyBuffer", "a copy within the device",
-                  copy_limit_s(bytes), ns, error);
+                  copy_s(bytes), ns, error);
 }
 
 enum fth_status fth_opencl_map(struct fth_opencl_device *device, void *memory, uint64_t offset,
@@ -197,8 +195,8 @@ enum fth_status fth_opencl_map(struct fth_opencl_device *device, void *memory, u
     FTH_TRY(fth_opencl_check(device, error));
     *data = device->cl.enqueue_map(device->queue, memory, 0, FTH_CL_MAP_READ | FTH_CL_MAP_WRITE,
                                    (size_t)offset, (size_t)bytes, 0, NULL, &event, &result);
-    return finish(device, result, event, "clEnqueueMapBuffer", "mapping a buffer",
-                  copy_limit_s(bytes), NULL, error);
+    return finish(device, result, event, "clEnqueueMapBuffer", "mapping a buffer", copy_s(bytes),
+                  NULL, error);
 }
 
 enum fth_status fth_opencl_unmap(struct fth_opencl_device *device, void *memory, void *data,
@@ -208,7 +206,7 @@ enum fth_status fth_opencl_unmap(struct fth_opencl_device *device, void *memory,
     FTH_TRY(fth_opencl_check(device, error));
     fth_cl_int result = device->cl.enqueue_unmap(device->queue, memory, data, 0, NULL, &event);
     return finish(device, result, event, "clEnqueueUnmapMemObject", "unmapping a buffer",
-                  copy_limit_s(device->memory.bytes), NULL, error);
+                  copy_s(device->memory.bytes), NULL, error);
 }
 
 /* ---- the program ---- */
