@@ -217,6 +217,12 @@ enum fth_status fth_bench_check_rate(const struct fth_bench_run *run, double byt
                : FTH_OK;
 }
 
+/* Whether the device executes the experiments of a bench. */
+static bool is_executed(const struct fth_bench_run *run, const char *name)
+{
+    return !run->opencl || strcmp(name, "latency") == 0 || strcmp(name, "stream") == 0;
+}
+
 /* Whether a bench was named, or all were and the device executes it. */
 static bool is_selected(const struct fth_bench_run *run, const struct fth_bench_options *options,
                         const char *name)
@@ -227,7 +233,7 @@ static bool is_selected(const struct fth_bench_run *run, const struct fth_bench_
             return true;
         all = all || strcmp(options->names[i], "all") == 0;
     }
-    return all && (!run->opencl || strcmp(name, "latency") == 0 || strcmp(name, "stream") == 0);
+    return all && is_executed(run, name);
 }
 
 enum fth_status fth_bench_check_name(const char *name, struct fth_error *error)
@@ -262,6 +268,18 @@ static enum fth_status mark_end(struct fth_bench *bench, enum fth_status status,
     if (bench->count == 0)
         return status;
     return fth_bench_add_missing(bench, reason, NULL) == FTH_OK ? status : FTH_NO_MEMORY;
+}
+
+/* Fails if a bench was named that the device does not execute. */
+static enum fth_status check_executed(const struct fth_bench_run *run,
+                                      const struct fth_bench_options *options,
+                                      struct fth_error *error)
+{
+    for (size_t i = 0; i < options->count; i++)
+        if (strcmp(options->names[i], "all") != 0 && !is_executed(run, options->names[i]))
+            return fth_fail(error, FTH_UNSUPPORTED, "bench", options->names[i],
+                            "OpenCL devices execute only the benches latency and stream");
+    return FTH_OK;
 }
 
 /* Runs the selected benches, each with its share of the progress. */
@@ -308,6 +326,7 @@ static enum fth_status fill(struct fth_bench *bench, struct fth_device *device,
         .cpu = kind && strcmp(kind, "cpu") == 0,
         .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
     };
+    FTH_TRY(check_executed(&run, options, error));
     enum fth_status status = run_selected(&run, options, error);
     fth_log_progress(options->log, "done", 1);
     return status;

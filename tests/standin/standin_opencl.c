@@ -5,6 +5,7 @@
  *   none (the default)   no platform
  *   empty                a platform without devices
  *   one                  a GPU of AMD
+ *   tiny                 a GPU of AMD with 1 MiB of memory
  *   cpu                  a CPU
  *   two                  two platforms: the first has two GPUs of AMD, the second has a CPU
  *   broken               clGetPlatformIDs fails
@@ -12,7 +13,7 @@
  *   build                programs do not compile
  *   plain                an AMD GPU whose compiler does not accept AMD's instructions
  *   no-memory:BYTES      buffers of more than this cannot be created (default: 1 MiB)
- *   lost:N               kernel N (default: 1) fails, and so does every later one
+ *   lost:N               like tiny; kernel N (default: 1) fails, and so does every later one
  *   hang                 fth_chase never ends; a call that would wait for it forever aborts
  *   stopped              the clock does not advance
  *
@@ -146,6 +147,7 @@ API(int, clGetDeviceIDs, void *platform, uint64_t type, unsigned count, void **i
 API(int, clGetDeviceInfo, void *id, unsigned what, size_t size, void *out, size_t *needed)
 {
     const struct device *device = id;
+    const bool tiny = opencl_mode_is("tiny", NULL) || opencl_mode_is("lost", NULL);
     const struct {
         unsigned what;
         uint64_t number;
@@ -156,7 +158,7 @@ API(int, clGetDeviceInfo, void *id, unsigned what, size_t size, void *out, size_
         {0x1004, 256, 8},
         {0x100C, 1000, 4},
         {0x1010, UINT64_C(1) << 30, 8},
-        {0x101F, UINT64_C(4) << 30, 8},
+        {0x101F, UINT64_C(4) << (tiny ? 18 : 30), 8},
         {0x1020, 65536, 8},
         {0x1023, 65536, 8},
         {0x4043, 64, 4},

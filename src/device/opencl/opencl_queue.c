@@ -227,6 +227,10 @@ static enum fth_status fail_build(struct fth_opencl_device *device, void *progra
     const char *text = log ? strstr(log, "error") : NULL;
     while (text && text > log && text[-1] != '\n') /* the whole line */
         text--;
+    for (char *end = log; end && (end = strchr(end, '\n')); end++) /* one line for the message */
+        *end = ' ';
+    for (size_t length = log ? strlen(log) : 0; length > 0 && log[length - 1] == ' '; length--)
+        log[length - 1] = '\0';
     if (!text)
         text = log && log[0] ? log : "the driver gives no reason";
     const char *name = fth_opencl_error_name(result);
