@@ -13,9 +13,8 @@
 enum { MAX_PLATFORMS = 16 };
 static const char operation[] = "open OpenCL device";
 static const char no_device[] =
-    "the OpenCL library finds no device; install the OpenCL implementation of the device's vendor "
-    "(on Debian and Ubuntu: rocm-opencl-icd or mesa-opencl-icd for AMD, intel-opencl-icd for "
-    "Intel, nvidia-opencl-icd for NVIDIA, pocl-opencl-icd for the CPU)";
+    "the OpenCL library finds no device; install the vendor's OpenCL driver (Debian: "
+    "intel-opencl-icd, nvidia-opencl-icd; AMD: ROCm; for the CPU: pocl-opencl-icd)";
 
 /* ---- queries ---- */
 

@@ -96,10 +96,10 @@ static void opens_the_default_device_in_every_mode(void **state)
 /* The list of devices, one per line: "backend id detail". A backend that cannot be used has no id,
  * and the detail is the reason. */
 #define NO_OPENCL                                                                                  \
-    "opencl - open OpenCL device: the OpenCL library finds no device; install the OpenCL "         \
-    "implementation of the device's vendor (on Debian and Ubuntu: rocm-opencl-icd or "             \
-    "mesa-opencl-icd for AMD, intel-opencl-icd for Intel, nvidia-opencl-icd for NVIDIA, "          \
-    "pocl-opencl-icd for the CPU)\n"
+    "opencl - open OpenCL device: the OpenCL library finds no device; install the vendor's "       \
+    "OpenCL "                                                                                      \
+    "driver (Debian: intel-opencl-icd, nvidia-opencl-icd; AMD: ROCm; for the CPU: "                \
+    "pocl-opencl-icd)\n"
 static const struct {
     const char *driver, *mode, *list;
 } lists[] = {

@@ -30,8 +30,8 @@ static void lists_the_devices_of_all_platforms_or_the_reason(void **state)
          "opencl:0|gfx-stand-in|AMD GPU, 60 compute units, 4 GiB, Stand-in GPUs, driver 1.0\n"
          "opencl:1|gfx-stand-in-2|AMD GPU, 60 compute units, 4 GiB, Stand-in GPUs, driver 1.0\n"
          "opencl:2|Stand-in CPU|Intel CPU, 4 compute units, 4 GiB, Stand-in CPUs, driver 1.0\n"},
-        {"none", "finds no device; install the OpenCL implementation of the device's vendor"},
-        {"empty", "pocl-opencl-icd for the CPU)"},
+        {"none", "finds no device; install the vendor's OpenCL driver (Debian: intel-opencl-icd"},
+        {"empty", "for the CPU: pocl-opencl-icd)"},
         {"broken", "-|-|call OpenCL 'clGetPlatformIDs': CL_OUT_OF_RESOURCES (error -5)\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
