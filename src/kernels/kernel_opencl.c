@@ -20,19 +20,12 @@ static enum fth_status add_file(const char *name, struct fth_buffer *out, struct
     return fth_fail(error, FTH_INVALID, "write kernels", name, "no such file was embedded");
 }
 
-/* Appends the prelude, and the definitions that it leaves out. */
-static enum fth_status add_prelude(enum fth_opencl_vendor vendor, struct fth_buffer *out,
+enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor, struct fth_buffer *out,
                                    struct fth_error *error)
 {
     if (preludes[vendor])
         FTH_TRY(add_file(preludes[vendor], out, error));
-    return add_file("other", out, error);
-}
-
-enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor, struct fth_buffer *out,
-                                   struct fth_error *error)
-{
-    FTH_TRY(add_prelude(vendor, out, error));
+    FTH_TRY(add_file("other", out, error));
     return add_file("chase", out, error);
 }
 
@@ -52,7 +45,8 @@ enum fth_status fth_kernels_opencl_sweep(enum fth_opencl_vendor vendor,
     if (!fth_kernels_has_sweep(code) || code->hinted)
         return fth_fail(error, FTH_UNSUPPORTED, "write kernels", fth_sweep_kind_name(code->kind),
                         "OpenCL has no kernel with these vectors or with cache hints");
-    FTH_TRY(add_prelude(vendor, out, error));
+    if (vendor == FTH_OPENCL_X86 || vendor == FTH_OPENCL_ARM64)
+        fth_buffer_text(out, "#define FTH_CPU\n");
     fth_buffer_format(out,
                       "#define FTH_WIDE %d\n#define FTH_VECTOR_WORDS %u\n"
                       "#define FTH_SWEEP_UNROLL %u\n#define FTH_LANES %u\n"

@@ -1,10 +1,9 @@
-// Prelude for 64-bit Arm CPUs. chase.cl documents what a prelude defines.
+// Prelude for 64-bit Arm CPUs. other.cl documents what a prelude defines.
 //
 // Source: Arm, "Architecture Reference Manual for A-profile architecture" (DDI 0487): CNTVCT_EL0, the
 // virtual counter, and ISB. The counter's frequency (CNTFRQ_EL0) is not that of the core: tens of MHz
 // up to 1 GHz. The compiler's own function for a cycle counter is not used: it returns 0 with clang
 // before version 16, or reads a register that the operating system does not permit.
-#define FTH_CPU
 
 // The branch depends on the value of the last load. The ISB after it completes only when the branch
 // is resolved, and the counter is read after the ISB. The address of the next load depends on the

@@ -9,6 +9,7 @@
 //   FTH_READS, FTH_READS_OTHER, FTH_WRITES   1 if the kernel reads x, reads y, writes z; otherwise 0
 //   FTH_RESULT(x, y)  an element of z
 //   FTH_SCALE         s, the scalar
+//   FTH_CPU           defined if the device is a CPU
 #if FTH_WIDE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 typedef double fth_word;
@@ -74,7 +75,9 @@ static inline uint fth_sum(fth_vector vector)
 kernel void fth_sweep(global const fth_vector *x, global const fth_vector *y, global fth_vector *z, ulong vectors,
                       global uint *sums)
 {
+#if !FTH_WRITES
     uint sum = 0;
+#endif
 #ifdef FTH_CPU
     const ulong items = get_global_size(0), id = get_global_id(0);
     // Parts are multiples of 64 vectors, so that two work-items do not write to the same cache line.

@@ -24,6 +24,13 @@
     FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop)        \
     FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop) FTH_REPEAT_4(hop)
 
+// Keeps a loop from being unrolled further.
+#ifdef __clang__
+#define FTH_ROLLED _Pragma("unroll 1")
+#else
+#define FTH_ROLLED
+#endif
+
 // A clock with few bits is read more often: before it can overflow, if no hop takes more than 8192
 // cycles (4 us at 2 GHz; a miss of all TLBs takes less). A pass adds the differences.
 #if FTH_CLOCK_BITS < 64
@@ -43,9 +50,11 @@
 #define FTH_PATH(NAME, SPACE, LOAD, CLOCK, START)                                                         \
     static inline uint fth_walk_##NAME(SPACE char *base, uint p, uint count)                       \
     {                                                                                              \
+        FTH_ROLLED                                                                                 \
         for (uint groups = count / FTH_UNROLL; groups; groups--) {                                 \
             FTH_REPEAT_32(p = LOAD(base, p);)                                                      \
         }                                                                                          \
+        FTH_ROLLED                                                                                 \
         for (uint rest = count % FTH_UNROLL; rest; rest--)                                         \
             p = LOAD(base, p);                                                                     \
         return p;                                                                                  \
@@ -128,9 +137,11 @@ kernel void fth_chase(global const ulong *steps, uint step_count, global char *m
         if (kind == 3) {
             fth_build_shared((local char *)shared, first, count, (uint)steps[6], (uint)steps[7]);
         } else if (path == 0) {
+            first += FTH_ORIGIN(memory);
             FTH_STEP(data, (global const char *)memory)
 #if FTH_HAS_PAST
         } else if (path == 1) {
+            first += FTH_ORIGIN(memory);
             FTH_STEP(past, (global const char *)memory)
 #endif
         } else if (path == 4) {
@@ -145,23 +156,41 @@ kernel void fth_chase(global const ulong *steps, uint step_count, global char *m
 }
 
 // A chain of `rounds` * 1000 dependent additions, to calibrate the clock: out[0] and out[1] are the
-// ticks before and after it, with FTH_CLOCK_BITS valid bits; out[2] is the result. If fth_facts says
-// so, each addition takes one cycle of the core. On GPUs, the clock counts cycles itself, and the
-// chain only has to take long enough to compare the clock with the host's.
+// ticks before and after it; out[2] is the result. If fth_facts says so, each addition takes one cycle
+// of the core. On GPUs, the clock counts cycles itself, and the chain only has to take long enough to
+// compare the clock with the host's. out[1] must be 0 before.
 kernel void fth_pace(uint rounds, global ulong *out)
 {
-    uint value = (uint)out[2], addend = (uint)out[0] | 1u;
+    uint value = (uint)out[2];
+    const uint addend = (uint)out[0] | 1u, fth_zero = (uint)out[1];
     FTH_TICKS begin, end;
-    const uint fth_zero = (uint)out[1];
     FTH_CLOCK(begin, value, "begin pace");
-    for (uint i = 0; i < rounds; i++) {
-        FTH_ADD_1000(value, addend)
-        ;
-    }
-    FTH_CLOCK(end, value, "end pace");
     out[0] = begin;
-    out[1] = end;
+    ulong sum = 0;
+    for (uint i = 0; i < rounds; i++) {
+        FTH_ADD_1000(value, addend);
+#if FTH_CLOCK_BITS < 64
+        FTH_CLOCK(end, value, "pace");
+        sum += (ulong)(end - begin) & FTH_CLOCK_MASK;
+        begin = end;
+#endif
+    }
+#if FTH_CLOCK_BITS == 64
+    FTH_CLOCK(end, value, "end pace");
+    sum = end - begin;
+#endif
+    out[1] = out[0] + sum;
     out[2] = value + fth_zero;
+}
+
+// What must be added to the links of the paths 0 and 1: out[0]. Other than 0 only with NVIDIA's GPUs
+// and the option -DFTH_ORIGIN_IN_LINKS. Then out[1] is 1 if the memory of `bytes` bytes crosses a
+// multiple of 4 GiB and cannot be used; otherwise it is 0. Steps need no change.
+kernel void fth_origin(global const char *memory, ulong bytes, global uint *out)
+{
+    const uint origin = FTH_ORIGIN(memory);
+    out[0] = origin;
+    out[1] = origin && bytes && (origin + (bytes - 1)) >> 32 != 0;
 }
 
 // What this device has: [0] a clock, [1] its valid bits, [2] the path past the first cache, [3] the

@@ -1,4 +1,4 @@
-// Prelude for Intel GPUs with Intel's compute runtime. chase.cl documents what a prelude defines.
+// Prelude for Intel GPUs with Intel's compute runtime. other.cl documents what a prelude defines.
 //
 // Source: Intel, Profiling Tools Interfaces for GPU, "OpenCL Built-In Intrinsics": the functions exist
 // since GEN9 and are declared by the program.

@@ -13,11 +13,11 @@
 //   FTH_LOAD_PAST(base, offset)      the same past the first cache
 //   FTH_LOAD_CONSTANT(base, offset)  from constant memory; `base` is a constant char *
 //   FTH_LOAD_SHARED(base, offset)    from local memory; `base` is a local const char *
+//   FTH_ORIGIN(base)          what links in global memory count from (0: from `base`)
 //   FTH_SHARED_ORIGIN(base)   what links in local memory count from (0: from `base`)
 //   FTH_OPAQUE(value)         lets the compiler forget what it knows about `value`
 //   FTH_ADD_1000(value, addend)      a chain of 1000 additions of one cycle each
 //   FTH_UNIT()                number of the unit (compute unit, core) that executes the work-item
-//   FTH_CPU                   defined for CPUs: a work-item processes consecutive parts of an array
 
 // Without a clock, samples are 0, and the host times whole kernels.
 #ifdef FTH_CLOCK
@@ -53,6 +53,9 @@
 #ifndef FTH_LOAD_SHARED
 #define FTH_LOAD_SHARED(base, offset) (*(local const uint *)((base) + (offset)))
 #endif
+#ifndef FTH_ORIGIN
+#define FTH_ORIGIN(base) 0
+#endif
 #ifndef FTH_SHARED_ORIGIN
 #define FTH_SHARED_ORIGIN(base) 0
 #endif
@@ -73,9 +76,11 @@
 #define FTH_ADDS_ARE_CYCLES 1
 #else
 #define FTH_ADDS_ARE_CYCLES 0
-#define FTH_ADD_1000(value, addend)              \
-    for (uint fth_i = 0; fth_i < 1000; fth_i++) { \
-        (value) = ((value) ^ fth_i) + (addend);  \
-        FTH_OPAQUE(value);                       \
-    }
+#define FTH_ADD_1000(value, addend)                   \
+    do {                                              \
+        for (uint fth_i = 0; fth_i < 1000; fth_i++) { \
+            (value) = ((value) ^ fth_i) + (addend);   \
+            FTH_OPAQUE(value);                        \
+        }                                             \
+    } while (0)
 #endif

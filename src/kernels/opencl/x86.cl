@@ -1,8 +1,7 @@
-// Prelude for x86-64 CPUs. chase.cl documents what a prelude defines.
+// Prelude for x86-64 CPUs. other.cl documents what a prelude defines.
 //
 // Source: Intel, "64 and IA-32 Architectures Software Developer's Manual", volume 2: RDTSC, RDTSCP,
 // LFENCE, CPUID.
-#define FTH_CPU
 
 // LFENCE waits until all earlier instructions have completed, so also the loads, and no later
 // instruction begins before it has. `value` is the result of the last load and the address of the
