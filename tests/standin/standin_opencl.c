@@ -7,6 +7,8 @@
  *   one                  a GPU of AMD
  *   tiny                 a GPU of AMD with 1 MiB of memory
  *   cpu                  a CPU
+ *   nvidia               a GPU of NVIDIA, whose links count from ORIGIN; every other buffer that
+ *                        holds chains cannot be used
  *   two                  two platforms: the first has two GPUs of AMD, the second has a CPU
  *   broken               clGetPlatformIDs fails
  *   busy                 contexts cannot be created: CL_DEVICE_NOT_AVAILABLE
@@ -26,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #define API(type, name, ...)                                                                       \
     EXPORT type name(__VA_ARGS__);                                                                 \
@@ -43,7 +46,7 @@ enum {
     NO_PLATFORM = -1001
 };
 enum { LINES = 64, LINE_BYTES = 64, HIT_CYCLES = 4, MISS_CYCLES = 100, TICK_CYCLES = 8 };
-enum { MAX_ARGUMENTS = 8, LAUNCH_NS = 1000 };
+enum { MAX_ARGUMENTS = 8, LAUNCH_NS = 1000, ORIGIN = 0x12340 };
 
 struct device {
     const char *name, *vendor;
@@ -53,6 +56,7 @@ static const struct device devices[] = {
     {"gfx-stand-in", "Advanced Micro Devices, Inc.", false},
     {"gfx-stand-in-2", "Advanced Micro Devices, Inc.", false},
     {"  Stand-in CPU ", "GenuineIntel", true},
+    {"RTX stand-in", "NVIDIA Corporation", false},
 };
 static const char *const platforms[] = {"Stand-in GPUs", "Stand-in CPUs"};
 
@@ -89,6 +93,30 @@ static bool opencl_mode_is(const char *mode, unsigned long long *argument)
     if (chosen[size] && argument)
         *argument = strtoull(chosen + size + 1, NULL, 10);
     return true;
+}
+
+/* Memory for objects. A device that hangs is not released, so that its objects must not count as
+ * leaks: they are in a block of their own, and their contents are mapped. */
+static _Alignas(16) unsigned char abandoned[1 << 20];
+static size_t abandoned_bytes;
+
+static void *allocate(size_t size)
+{
+    if (!opencl_mode_is("hang", NULL))
+        return standin_unchecked(calloc(1, size));
+    size = (size + 15) / 16 * 16;
+    if (size > sizeof abandoned - abandoned_bytes) {
+        void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return mapped == MAP_FAILED ? NULL : mapped;
+    }
+    abandoned_bytes += size;
+    return abandoned + abandoned_bytes - size;
+}
+
+static void release_memory(void *memory)
+{
+    if (!opencl_mode_is("hang", NULL))
+        free(memory);
 }
 
 /* ---- platforms and devices ---- */
@@ -136,6 +164,8 @@ API(int, clGetDeviceIDs, void *platform, uint64_t type, unsigned count, void **i
         return NOT_FOUND;
     if (opencl_mode_is("cpu", NULL) || platform == (void *)&platforms[1])
         first = 2;
+    else if (opencl_mode_is("nvidia", NULL))
+        first = 3;
     else if (opencl_mode_is("two", NULL))
         all = 2;
     for (unsigned i = 0; i < all && i < count; i++)
@@ -181,7 +211,7 @@ API(int, clGetDeviceInfo, void *id, unsigned what, size_t size, void *out, size_
 
 static void *make(const struct device *device, size_t size, int *result)
 {
-    struct object *object = standin_unchecked(calloc(1, size));
+    struct object *object = allocate(size);
     if (object)
         object->device = device;
     *result = object ? 0 : OUT_OF_HOST_MEMORY;
@@ -192,7 +222,7 @@ static int release(void *object)
 {
     if (hung)
         abort(); /* a real implementation waits for the kernel */
-    free(object);
+    release_memory(object);
     return 0;
 }
 
@@ -243,7 +273,7 @@ API(int, clGetProgramBuildInfo, void *program, void *device, unsigned what, size
 
 API(void *, clCreateKernel, void *program, const char *name, int *result)
 {
-    static const char *const known[] = {"fth_chase", "fth_pace", "fth_facts"};
+    static const char *const known[] = {"fth_chase", "fth_pace", "fth_facts", "fth_origin"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i]) == 0) {
             struct kernel *kernel =
@@ -278,7 +308,7 @@ API(void *, clCreateBuffer, void *context, uint64_t flags, size_t size, void *ho
     if (!buffer)
         return NULL;
     buffer->own = !host;
-    buffer->data = host ? host : standin_unchecked(calloc(1, size));
+    buffer->data = host ? host : allocate(size);
     return buffer;
 }
 
@@ -307,7 +337,7 @@ API(int, clReleaseMemObject, void *object)
 {
     struct buffer *buffer = object;
     if (buffer->own)
-        free(buffer->data);
+        release_memory(buffer->data);
     return release(object);
 }
 
@@ -377,6 +407,7 @@ static uint64_t chase(const struct kernel *kernel)
                 const unsigned took = access_cycles(&cache, space << 40 | at / LINE_BYTES);
                 sum += took;
                 at = link_at(space == 2 ? shared : memories[space], at);
+                at -= space == 0 && opencl_mode_is("nvidia", NULL) ? ORIGIN : 0;
                 if (step[0] == 2)
                     samples[step[5] + pass * step[4] + hop] = took / tick;
             }
@@ -400,6 +431,13 @@ static uint64_t execute(const struct kernel *kernel)
         memcpy(pointer(kernel, 0), facts, sizeof facts);
         return 0;
     }
+    if (strcmp(kernel->name, "fth_origin") == 0) {
+        static unsigned calls;
+        const bool nvidia = opencl_mode_is("nvidia", NULL);
+        const uint32_t out[] = {nvidia ? ORIGIN : 0, nvidia && ++calls % 2};
+        memcpy(pointer(kernel, 2), out, sizeof out);
+        return 0;
+    }
     uint64_t *out = pointer(kernel, 1), cycles = (cpu ? 1 : 4) * UINT64_C(1000) * number(kernel, 0);
     const bool stopped = opencl_mode_is("stopped", NULL);
     /* Every other run takes a tick longer. */
@@ -412,7 +450,7 @@ static uint64_t execute(const struct kernel *kernel)
 
 static void *complete(int status, uint64_t ns)
 {
-    struct event *event = standin_unchecked(calloc(1, sizeof *event));
+    struct event *event = allocate(sizeof *event);
     if (event)
         *event = (struct event){status, ns};
     return event;

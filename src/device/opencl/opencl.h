@@ -159,6 +159,7 @@ enum fth_opencl_kernel {
     FTH_OPENCL_KERNEL_CHASE,
     FTH_OPENCL_KERNEL_PACE,
     FTH_OPENCL_KERNEL_FACTS,
+    FTH_OPENCL_KERNEL_ORIGIN,
     FTH_OPENCL_KERNEL_COUNT
 };
 
@@ -181,7 +182,6 @@ enum { FTH_OPENCL_MAX_BUILT = 16 };
 /* The clock that the kernels read. */
 struct fth_opencl_clock {
     const char *source; /* "rdtsc", "cntvct_el0", …; "host": kernels have no clock */
-    uint32_t bits;      /* of the clock that are valid */
     double cycles_per_tick;
     double mhz;               /* core clock; NAN: unknown */
     double resolution_cycles; /* the differences that the clock shows are multiples of this */
@@ -214,6 +214,7 @@ struct fth_opencl_device {
     struct fth_opencl_buffer arrays[3], sums; /* of sweeps and transfers: x, y, z */
     struct fth_opencl_sweep_program *sweeps;  /* those compiled so far */
     size_t sweep_count, sweep_capacity;
+    uint32_t origin; /* what links in `memory` count from (fth_origin in chase.cl) */
     struct fth_opencl_built built[FTH_OPENCL_MAX_BUILT];
     size_t built_count;
     struct fth_opencl_clock clock;
@@ -283,7 +284,7 @@ FTH_MUST_USE enum fth_status fth_opencl_reserve(struct fth_opencl_device *device
                                                 struct fth_error *error);
 void fth_opencl_release(struct fth_opencl_device *device, struct fth_opencl_buffer *buffer);
 /* Makes the array at `offset` of the shared buffer hold a chain, with second links for walking it
- * in reverse where `reverse`. The links are offsets in the buffer (32 bits). */
+ * in reverse where `reverse`. The links are offsets in the buffer (32 bits), plus its origin. */
 FTH_MUST_USE enum fth_status fth_opencl_build(struct fth_opencl_device *device,
                                               const struct fth_chain *chain, uint64_t offset,
                                               bool reverse, struct fth_error *error);

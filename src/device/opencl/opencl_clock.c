@@ -15,10 +15,9 @@
 #include <stdlib.h>
 
 /* Pairs of a short and a long run, after WARM_UPS that are not used, because an idle CPU raises its
- * clock only after some time. LONG_ROUNDS * 1000 additions take 1.3 ms at 3 GHz. A clock with few
- * bits must not overflow in a long run: an addition is assumed to take at most MAX_ADD_CYCLES.
- * Chosen, not derived. */
-enum { RUNS = 24, WARM_UPS = 12, LONG_ROUNDS = 4000, SHORT_PART = 8, MAX_ADD_CYCLES = 16 };
+ * clock only after some time. LONG_ROUNDS * 1000 additions take 1.3 ms at 3 GHz. Chosen, not
+ * derived. */
+enum { RUNS = 24, WARM_UPS = 12, LONG_ROUNDS = 4000, SHORT_ROUNDS = 500 };
 
 static const char *source_of(enum fth_opencl_vendor vendor)
 {
@@ -42,7 +41,6 @@ static enum fth_status read_facts(struct fth_opencl_device *device, struct fth_e
                            NULL, error));
     FTH_TRY(fth_opencl_read(device, facts, device->unit.memory, 0, sizeof facts, error));
     device->has_clock = facts[0] != 0;
-    device->clock.bits = facts[1];
     device->has_past = facts[2] != 0;
     device->has_unit = facts[3] != 0;
     device->adds_are_cycles = facts[4] != 0;
@@ -69,8 +67,6 @@ static enum fth_status run_pace(struct fth_opencl_device *device, uint32_t round
         run->ns = (fth_opencl_now_s() - start) * 1e9;
     FTH_TRY(fth_opencl_read(device, out, device->unit.memory, 0, sizeof out, error));
     run->ticks = out[1] - out[0];
-    if (device->clock.bits < 64)
-        run->ticks &= (UINT64_C(1) << device->clock.bits) - 1;
     return FTH_OK;
 }
 
@@ -101,7 +97,6 @@ enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device, struct ft
 {
     struct fth_opencl_clock *clock = &device->clock;
     struct findings findings = {.least_ticks = UINT64_MAX};
-    uint32_t rounds = LONG_ROUNDS;
     FTH_TRY(read_facts(device, error));
     clock->source = device->has_clock ? source_of(device->vendor) : "host";
     if (!device->has_clock) {
@@ -112,13 +107,10 @@ enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device, struct ft
         clock->resolution_cycles = clock->cycles_per_tick;
         return FTH_OK;
     }
-    while (clock->bits < 40 &&
-           (uint64_t)rounds * 1000 * MAX_ADD_CYCLES > UINT64_C(1) << clock->bits && rounds > 8)
-        rounds /= 2;
     for (int i = -WARM_UPS; i < RUNS; i++) {
         struct run less, more;
-        FTH_TRY(run_pace(device, rounds / SHORT_PART, &less, error));
-        FTH_TRY(run_pace(device, rounds, &more, error));
+        FTH_TRY(run_pace(device, SHORT_ROUNDS, &less, error));
+        FTH_TRY(run_pace(device, LONG_ROUNDS, &more, error));
         if (i >= 0)
             add_pair(&findings, &less, &more);
     }
@@ -127,7 +119,7 @@ enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device, struct ft
                         "the clock of the kernels (%s) does not advance", clock->source);
     qsort(findings.ticks_per_ns, findings.count, sizeof findings.ticks_per_ns[0], compare_numbers);
     clock->cycles_per_tick =
-        device->adds_are_cycles ? rounds * 1e3 / (double)findings.least_ticks : 1;
+        device->adds_are_cycles ? LONG_ROUNDS * 1e3 / (double)findings.least_ticks : 1;
     clock->mhz = clock->cycles_per_tick * findings.ticks_per_ns[findings.count / 2] * 1e3;
     clock->resolution_cycles = clock->cycles_per_tick * (double)findings.quantum;
     clock->samples = RUNS;

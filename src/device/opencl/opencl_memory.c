@@ -65,6 +65,52 @@ static enum fth_status create(struct fth_opencl_device *device, struct fth_openc
     return fth_opencl_fail(result, "clCreateBuffer", error);
 }
 
+/* Finds what links in the buffer of the chains count from. *crosses receives whether it lies across
+ * a multiple of 4 GiB although links are halves of addresses. */
+static enum fth_status find_origin(struct fth_opencl_device *device, bool *crosses,
+                                   struct fth_error *error)
+{
+    uint32_t out[2] = {0};
+    const struct fth_opencl_argument arguments[] = {
+        {sizeof(void *), &device->memory.memory},
+        {sizeof device->memory.bytes, &device->memory.bytes},
+        {sizeof(void *), &device->unit.memory}};
+    FTH_TRY(fth_opencl_reserve(device, &device->unit, sizeof out, error));
+    FTH_TRY(fth_opencl_run(device, device->kernels[FTH_OPENCL_KERNEL_ORIGIN], arguments,
+                           FTH_COUNT(arguments), 1, 1, 0, NULL, error));
+    FTH_TRY(fth_opencl_read(device, out, device->unit.memory, 0, sizeof out, error));
+    device->origin = out[0];
+    *crosses = out[1] != 0;
+    return FTH_OK;
+}
+
+/* Creates the buffer of the chains. A buffer that cannot be used is kept until another one has been
+ * created, which then lies elsewhere. */
+static enum fth_status create_shared(struct fth_opencl_device *device, uint64_t bytes,
+                                     struct fth_error *error)
+{
+    enum { MAX_ATTEMPTS = 4 };
+    struct fth_opencl_buffer rejected[MAX_ATTEMPTS];
+    size_t count = 0;
+    bool crosses = true;
+    enum fth_status status = FTH_OK;
+    while (status == FTH_OK && crosses && count < MAX_ATTEMPTS) {
+        status = create(device, &device->memory, bytes, error);
+        if (status == FTH_OK)
+            status = find_origin(device, &crosses, error);
+        if (status == FTH_OK && crosses) {
+            rejected[count++] = device->memory;
+            device->memory = (struct fth_opencl_buffer){0};
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        fth_opencl_release(device, &rejected[i]);
+    if (status == FTH_OK && crosses)
+        return fth_fail(error, FTH_UNAVAILABLE, operation, NULL,
+                        "the driver places the buffer across a multiple of 4 GiB");
+    return status;
+}
+
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
     return (bytes + unit - 1) / unit * unit;
@@ -90,11 +136,13 @@ enum fth_status fth_opencl_reserve(struct fth_opencl_device *device,
         size *= 2;
     FTH_TRY(fth_opencl_check(device, error));
     fth_opencl_release(device, buffer);
-    if (shared)
-        device->built_count = 0;
-    if (size <= max && create(device, buffer, size, NULL) == FTH_OK)
+    if (!shared)
+        return create(device, buffer, size, error);
+    device->built_count = 0;
+    if (size <= max && create_shared(device, size, NULL) == FTH_OK)
         return FTH_OK;
-    return create(device, buffer, FTH_MIN(round_up(bytes, page_bytes), max), error);
+    FTH_TRY(fth_opencl_check(device, error));
+    return create_shared(device, FTH_MIN(round_up(bytes, page_bytes), max), error);
 }
 
 /* ---- chains ---- */
@@ -197,9 +245,9 @@ enum fth_status fth_opencl_build(struct fth_opencl_device *device, const struct 
                            fth_opencl_chain_end(chain) - chain->start_bytes, &data, error));
     enum fth_status status = FTH_OK;
     if (chain->seed)
-        status = write_shuffled(data, chain, start, error);
+        status = write_shuffled(data, chain, start + device->origin, error);
     else
-        write_steps(data, chain, start, reverse);
+        write_steps(data, chain, start + device->origin, reverse);
     enum fth_status unmapped =
         fth_opencl_unmap(device, device->memory.memory, data, status == FTH_OK ? error : NULL);
     status = status == FTH_OK ? unmapped : status;

@@ -29,7 +29,8 @@
 static const char operation[] = "use OpenCL device";
 static const char *const kernel_names[] = {[FTH_OPENCL_KERNEL_CHASE] = "fth_chase",
                                            [FTH_OPENCL_KERNEL_PACE] = "fth_pace",
-                                           [FTH_OPENCL_KERNEL_FACTS] = "fth_facts"};
+                                           [FTH_OPENCL_KERNEL_FACTS] = "fth_facts",
+                                           [FTH_OPENCL_KERNEL_ORIGIN] = "fth_origin"};
 
 double fth_opencl_now_s(void)
 {
@@ -251,8 +252,9 @@ enum fth_status fth_opencl_compile(struct fth_opencl_device *device, const struc
     *program = device->cl.program_create(device->context, 1, &source, &text->size, &result);
     if (!*program)
         return fth_opencl_fail(result, "clCreateProgramWithSource", error);
-    result =
-        device->cl.program_build(*program, 1, &device->entry.device, "-cl-std=CL1.2", NULL, NULL);
+    /* The second option is for NVIDIA's GPUs (nvidia.cl). */
+    result = device->cl.program_build(*program, 1, &device->entry.device,
+                                      "-cl-std=CL1.2 -DFTH_ORIGIN_IN_LINKS", NULL, NULL);
     if (result == 0)
         return FTH_OK;
     enum fth_status status = fail_build(device, *program, result, error);
@@ -352,9 +354,9 @@ enum fth_status fth_opencl_start(struct fth_opencl_device *device, struct fth_er
 
 void fth_opencl_stop(struct fth_opencl_device *device)
 {
+    fth_opencl_release_sweeps(device);
     if (device->hung)
         return;
-    fth_opencl_release_sweeps(device);
     for (size_t i = 0; i < FTH_COUNT(device->kernels); i++)
         if (device->kernels[i])
             device->cl.kernel_release(device->kernels[i]);

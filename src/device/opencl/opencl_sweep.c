@@ -43,7 +43,7 @@ static void release(const struct fth_opencl_device *device,
 
 void fth_opencl_release_sweeps(struct fth_opencl_device *device)
 {
-    for (size_t i = 0; i < device->sweep_count; i++)
+    for (size_t i = 0; i < device->sweep_count && !device->hung; i++)
         release(device, &device->sweeps[i]);
     free(device->sweeps);
     device->sweeps = NULL;

@@ -253,6 +253,18 @@ static void the_host_times_kernels_without_a_clock(void **state)
     fth_device_close(device);
 }
 
+static void links_of_nvidia_gpus_are_halves_of_addresses(void **state)
+{
+    (void)state;
+    struct fth_device *device = open_in("nvidia", "opencl:0");
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        const struct fth_request request = two_passes(FTH_PATH_CA, lines(0, 64, seed));
+        assert_samples(device, &request, (uint32_t[]){6400, 256}, 2);
+    }
+    assert_int_equal(((struct fth_opencl_device *)device->state)->vendor, FTH_OPENCL_NVIDIA);
+    fth_device_close(device);
+}
+
 static void a_recording_gives_the_same_samples(void **state)
 {
     (void)state;
@@ -295,6 +307,7 @@ int main(void)
         cmocka_unit_test(times_hops_where_the_clock_is_fine),
         cmocka_unit_test(arrays_with_different_numbers_do_not_overlap),
         cmocka_unit_test(the_host_times_kernels_without_a_clock),
+        cmocka_unit_test(links_of_nvidia_gpus_are_halves_of_addresses),
         cmocka_unit_test(a_recording_gives_the_same_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
