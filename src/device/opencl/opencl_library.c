@@ -95,7 +95,8 @@ static enum fth_status status_of(fth_cl_int result)
 enum fth_status fth_opencl_fail(fth_cl_int result, const char *call, struct fth_error *error)
 {
     const char *name = fth_opencl_error_name(result);
-    return fth_fail(error, status_of(result), "call OpenCL", call, "%s (error %d)",
+    return fth_fail(error, status_of(result), "call OpenCL", call, "%s%s (error %d)",
+                    result == FTH_CL_OUT_OF_HOST_MEMORY ? "out of memory: " : "",
                     name ? name : "unknown error", result);
 }
 
