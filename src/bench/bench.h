@@ -34,6 +34,8 @@ struct fth_bench_run {
     double memory_limit; /* theoretical bandwidth of memory in bytes per second; NAN: unknown */
     uint64_t l2_bytes;
     bool quick;      /* measure less: the GPU is simulated, which is slow, and not --thorough */
+    bool opencl;     /* an OpenCL device: it executes only some requests */
+    bool cpu;        /* it is a CPU */
     double from, to; /* the part of the overall progress, 0 to 1, that this bench covers */
 };
 

@@ -7,6 +7,10 @@
  *                  footprint.
  *   far beyond L2  The same hops are timed after a flush of the L2.
  *
+ * OpenCL devices execute only walks and timed passes. There, whole footprints are walked and then
+ * timed, up to a maximum. The random order is pseudo-random (a seed), because a CPU prefetches
+ * regular steps, and a point is the fastest pass, because other programs use a CPU as well.
+ *
  * A second table compares shared memory with bank conflicts against the L2, with the same threads
  * and strides (Fig. 5 of Qiu, Jo and Goswami, "Microbenchmarking NVIDIA GPUs"). */
 #include "bench/bench.h"
@@ -28,8 +32,18 @@ enum {
     MAX_FOOTPRINTS = 200,
     OVERHEAD_HOPS = 64, /* a multiple of the loads that the kernel unrolls */
     OVERHEAD_PASSES = 15,
-    WORD = 8
+    WORD = 8,
+    /* OpenCL devices: the distance of elements in random order, at most the line of all known
+     * caches; the seed; timed passes, and their number for more than OPENCL_FEW_HOPS hops */
+    OPENCL_LINE = 64,
+    OPENCL_SEED = 1,
+    OPENCL_FEW_HOPS = 1 << 16,
+    OPENCL_PASSES = 9,
+    OPENCL_FEW_PASSES = 3
 };
+/* The largest footprints on OpenCL devices: several times the caches of most CPUs, and those of all
+ * known GPUs. Chosen so that a curve takes less than a minute. */
+static const double opencl_cpu_bytes = 256 << 20, opencl_gpu_bytes = 1 << 30;
 static const uint64_t min_footprint_bytes = 1024;
 /* Footprints of up to this many times the L2 are touched; for larger ones the L2 is flushed. */
 static const double max_touched_l2s = 4, quick_max_touched_l2s = 2;
@@ -52,7 +66,12 @@ static const struct curve {
     {"past L1, stride 32", FTH_PATH_CG, 32, false},
     {"past L1, stride 4096", FTH_PATH_CG, 4096, false},
 };
-enum { CURVES = sizeof curves / sizeof curves[0] };
+static const struct curve opencl_curves[] = {
+    {"random", FTH_PATH_CA, RANDOM, true},
+    {"stride 128", FTH_PATH_CA, 128, true},
+    {"past the first cache, random", FTH_PATH_CG, RANDOM, true},
+    {"stride 4096", FTH_PATH_CA, 4096, false},
+};
 
 static const struct fth_column columns[] = {
     {"curve", "Curve", FTH_COLUMN_TEXT},
@@ -104,9 +123,27 @@ static struct fth_chain chain_of(const struct fth_bench_run *run, const struct c
     return chain;
 }
 
+/* Makes the request of a point on an OpenCL device. */
+static struct fth_request make_opencl_request(const struct curve *curve, uint64_t footprint_bytes)
+{
+    const bool random = curve->stride_bytes == RANDOM;
+    const uint64_t stride = random ? OPENCL_LINE : curve->stride_bytes;
+    const struct fth_chain chain = {.stride_bytes = stride,
+                                    .count = footprint_bytes / stride,
+                                    .seed = random ? OPENCL_SEED : 0};
+    struct fth_request request = fth_request_make(-1);
+    request.alone = true;
+    fth_request_add(&request, FTH_STEP_WALK, curve->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_PASS, curve->path, chain,
+                    chain.count <= OPENCL_FEW_HOPS ? OPENCL_PASSES : OPENCL_FEW_PASSES);
+    return request;
+}
+
 static struct fth_request make_request(const struct fth_bench_run *run, const struct curve *curve,
                                        uint64_t footprint_bytes)
 {
+    if (run->opencl)
+        return make_opencl_request(curve, footprint_bytes);
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
     const struct fth_chain chain = chain_of(run, curve, footprint_bytes);
     const uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
@@ -158,9 +195,11 @@ static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_p
  * Returns their number. */
 static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footprints)
 {
+    const double opencl_max = run->cpu ? opencl_cpu_bytes : opencl_gpu_bytes;
     const double memory =
-        fth_gpu_number(run->gpu, "memory", "size_bytes", 1 << 30) * memory_fraction;
-    const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
+        fmin(fth_gpu_number(run->gpu, "memory", "size_bytes", 1 << 30) * memory_fraction,
+             run->opencl ? opencl_max : INFINITY);
+    const double l2 = run->opencl ? memory : fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
     const int per_octave = run->quick ? QUICK_POINTS_PER_OCTAVE : POINTS_PER_OCTAVE;
     size_t count = 0;
     const double power = exp2(floor(log2(memory)));
@@ -189,7 +228,8 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
 {
     struct fth_summary summary;
     FTH_TRY(fth_summary_u32(samples->cycles, samples->count, &summary, error));
-    const double cycles = (summary.median - overhead_cycles) / (double)chain->count;
+    const double pass = run->opencl ? summary.min : summary.median;
+    const double cycles = (pass - overhead_cycles) / (double)chain->count;
     const struct fth_cell cells[] = {
         {.text = curve->name, .number = NAN},
         {.text = fth_path_name(curve->path), .number = NAN},
@@ -224,7 +264,9 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
 {
     double overhead = 0;
     bool reported = false;
-    FTH_TRY(find_overhead(run, curve->path, &overhead, error));
+    enum fth_status found = find_overhead(run, curve->path, &overhead, error);
+    if (found != FTH_OK) /* such as a path that the device does not have */
+        return fth_bench_keep_failure(run->bench, curve->name, found, error);
     for (size_t i = 0; i < count; i++) {
         if (curve->stride_bytes > footprints[i] / 2 ||
             (run->quick && curve->path == FTH_PATH_CA && (double)footprints[i] > quick_l1_bytes))
@@ -254,10 +296,12 @@ static enum fth_status trace_curves(const struct fth_bench_run *run, bool drawn,
     fth_bench_hide_table(run->bench);
     if (drawn)
         fth_bench_show_plot(run->bench, 3, 4, 0);
-    const double part = 0.9 / CURVES;
-    for (size_t i = 0; i < FTH_COUNT(curves); i++)
-        if (curves[i].drawn == drawn && !(run->quick && !drawn))
-            FTH_TRY(trace_curve(run, &curves[i], footprints, count, part * (double)i,
+    const struct curve *all = run->opencl ? opencl_curves : curves;
+    const size_t curve_count = run->opencl ? FTH_COUNT(opencl_curves) : FTH_COUNT(curves);
+    const double part = 0.9 / (double)curve_count;
+    for (size_t i = 0; i < curve_count; i++)
+        if (all[i].drawn == drawn && !(run->quick && !drawn))
+            FTH_TRY(trace_curve(run, &all[i], footprints, count, part * (double)i,
                                 part * (double)(i + 1), error));
     if (!run->quick)
         return FTH_OK;
@@ -341,5 +385,10 @@ enum fth_status fth_bench_latency(const struct fth_bench_run *run, struct fth_er
     if (status == FTH_OK)
         status = trace_curves(run, false, footprints, count, error);
     free(footprints);
+    if (status == FTH_OK && run->opencl)
+        return fth_bench_add_missing(run->bench,
+                                     "shared memory with conflicts against L2: OpenCL devices do "
+                                     "not execute these experiments",
+                                     error);
     return status == FTH_OK ? compare_with_l2(run, error) : status;
 }

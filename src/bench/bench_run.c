@@ -217,12 +217,23 @@ enum fth_status fth_bench_check_rate(const struct fth_bench_run *run, double byt
                : FTH_OK;
 }
 
-static bool is_selected(const struct fth_bench_options *options, const char *name)
+/* Whether the device executes the experiments of a bench. */
+static bool is_executed(const struct fth_bench_run *run, const char *name)
 {
-    for (size_t i = 0; i < options->count; i++)
-        if (strcmp(options->names[i], name) == 0 || strcmp(options->names[i], "all") == 0)
+    return !run->opencl || strcmp(name, "latency") == 0 || strcmp(name, "stream") == 0;
+}
+
+/* Whether a bench was named, or all were and the device executes it. */
+static bool is_selected(const struct fth_bench_run *run, const struct fth_bench_options *options,
+                        const char *name)
+{
+    bool all = options->count == 0;
+    for (size_t i = 0; i < options->count; i++) {
+        if (strcmp(options->names[i], name) == 0)
             return true;
-    return options->count == 0;
+        all = all || strcmp(options->names[i], "all") == 0;
+    }
+    return all && is_executed(run, name);
 }
 
 enum fth_status fth_bench_check_name(const char *name, struct fth_error *error)
@@ -259,6 +270,18 @@ static enum fth_status mark_end(struct fth_bench *bench, enum fth_status status,
     return fth_bench_add_missing(bench, reason, NULL) == FTH_OK ? status : FTH_NO_MEMORY;
 }
 
+/* Fails if a bench was named that the device does not execute. */
+static enum fth_status check_executed(const struct fth_bench_run *run,
+                                      const struct fth_bench_options *options,
+                                      struct fth_error *error)
+{
+    for (size_t i = 0; i < options->count; i++)
+        if (strcmp(options->names[i], "all") != 0 && !is_executed(run, options->names[i]))
+            return fth_fail(error, FTH_UNSUPPORTED, "bench", options->names[i],
+                            "OpenCL devices execute only the benches latency and stream");
+    return FTH_OK;
+}
+
 /* Runs the selected benches, each with its share of the progress. */
 static enum fth_status run_selected(struct fth_bench_run *run,
                                     const struct fth_bench_options *options,
@@ -266,9 +289,9 @@ static enum fth_status run_selected(struct fth_bench_run *run,
 {
     double all = 0, done = 0;
     for (size_t i = 0; i < FTH_COUNT(benches); i++)
-        all += is_selected(options, benches[i].name) ? benches[i].weight : 0;
+        all += is_selected(run, options, benches[i].name) ? benches[i].weight : 0;
     for (size_t i = 0; i < FTH_COUNT(benches); i++) {
-        if (!is_selected(options, benches[i].name))
+        if (!is_selected(run, options, benches[i].name))
             continue;
         run->from = done / all;
         done += benches[i].weight;
@@ -289,6 +312,7 @@ static enum fth_status fill(struct fth_bench *bench, struct fth_device *device,
     FTH_TRY(fth_gpu_create(&bench->gpu, error));
     FTH_TRY(fth_device_describe(device, bench->gpu, error));
     const char *backend = fth_gpu_text(bench->gpu, "device", "backend");
+    const char *kind = fth_gpu_text(bench->gpu, "device", "kind");
     struct fth_bench_run run = {
         .prober = {.device = device,
                    .log = options->log,
@@ -298,8 +322,11 @@ static enum fth_status fill(struct fth_bench *bench, struct fth_device *device,
         .bench = bench,
         .memory_limit = fth_memory_limit(bench->gpu),
         .l2_bytes = (uint64_t)fth_gpu_number(bench->gpu, "l2", "size_bytes", 128 << 20),
+        .opencl = backend && strcmp(backend, "opencl") == 0,
+        .cpu = kind && strcmp(kind, "cpu") == 0,
         .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
     };
+    FTH_TRY(check_executed(&run, options, error));
     enum fth_status status = run_selected(&run, options, error);
     fth_log_progress(options->log, "done", 1);
     return status;

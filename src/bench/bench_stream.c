@@ -21,6 +21,12 @@ static const double memory_fraction = 0.9;
 /* The array size on a simulated GPU: what memory can move in `quick_s` seconds, which are about
  * twenty memory latencies, within these limits. */
 static const double quick_s = 10e-6;
+/* On a CPU, whose memory other programs need: the largest array, and the part of memory that it can
+ * occupy. One work-item per compute unit processes its part of the arrays (kernels/opencl), so that
+ * there is only one launch configuration. Chosen. */
+static const double max_cpu_bytes = 512 << 20, cpu_memory_fraction = 1.0 / 16;
+static const uint64_t many_cpu_repeats_bytes = 32 << 20;
+static const struct fth_stream_shape cpu_shape = {1, 1, 16, 4, false};
 static const uint64_t min_quick_bytes = 4 << 20, max_quick_bytes = UINT64_C(32) << 20;
 
 const struct fth_stream_kernel fth_stream_kernels[FTH_STREAM_KERNELS] = {
@@ -58,6 +64,8 @@ static bool is_cold(const struct fth_stream_work *work)
 static const struct fth_stream_shape *first_usable_shape(const struct fth_stream_work *work)
 {
     enum { FEW_THREADS = 512 };
+    if (work->run->cpu)
+        return &cpu_shape;
     const bool quick = work->run->quick;
     const double max = quick ? fmin(FEW_THREADS, max_threads(work)) : max_threads(work);
     size_t count, usual, i = 0;
@@ -113,7 +121,8 @@ static enum fth_status keep_reason(struct fth_stream_work *work, size_t kernel,
 /* Short launches are repeated more often. */
 uint32_t fth_stream_repeats(const struct fth_bench_run *run, uint64_t bytes)
 {
-    return run->quick ? 1 : bytes < search_bytes ? SMALL_REPEATS : REPEATS;
+    const uint64_t many = run->cpu ? many_cpu_repeats_bytes : search_bytes;
+    return run->quick ? 1 : bytes < many ? SMALL_REPEATS : REPEATS;
 }
 
 static uint64_t largest_power_of_two(double value)
@@ -129,6 +138,8 @@ static void choose_sizes(struct fth_stream_work *work)
     const struct fth_gpu *gpu = work->run->gpu;
     double max = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_fraction / 3;
     uint64_t from = min_bytes;
+    if (work->run->cpu)
+        max = fmin(max * 3 / memory_fraction * cpu_memory_fraction, max_cpu_bytes);
     if (work->run->quick) {
         const double moved =
             isnan(work->run->memory_limit) ? 0 : work->run->memory_limit * quick_s / 2;
@@ -196,7 +207,7 @@ static enum fth_status find_shape(struct fth_stream_work *work, size_t kernel,
     const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
     enum fth_status status = FTH_OK;
     work->best[kernel] = *first_usable_shape(work);
-    if (work->run->quick)
+    if (work->run->quick || work->run->cpu)
         return FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         if (shapes[i].threads <= max_threads(work) && !(has_three_arrays && shapes[i].unroll > 4))
@@ -213,6 +224,8 @@ static enum fth_status try_threads(struct fth_stream_work *work, size_t kernel,
     const double per_sm = fth_gpu_number(gpu, "device", "max_threads_per_sm", 1024);
     const double blocks = fth_gpu_number(gpu, "device", "max_blocks_per_sm", 16);
     enum fth_status status = FTH_OK;
+    if (work->run->cpu)
+        return FTH_OK;
     for (uint32_t i = 0; i < FTH_COUNT(work->threads) && status == FTH_OK; i++) {
         const uint32_t threads = 1u << i;
         const struct fth_stream_shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1),

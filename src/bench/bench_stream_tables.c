@@ -113,6 +113,11 @@ static enum fth_status note_kernels(const struct fth_stream_work *work, struct f
                "simulated GPU: only arrays of %.4g MiB, not cached at the beginning, one launch "
                "configuration; use --thorough for all",
                (double)work->sizes[0] / (1 << 20));
+    if (work->run->cpu)
+        FTH_TRY(fth_bench_add_missing(bench,
+                                      "CPU: one launch configuration, with one work-item per "
+                                      "compute unit",
+                                      error));
     return work->run->quick ? fth_bench_add_missing(bench, note, error) : FTH_OK;
 }
 
@@ -209,5 +214,5 @@ enum fth_status fth_stream_add_tables(const struct fth_stream_work *work, struct
     FTH_TRY(note_kernels(work, error));
     FTH_TRY(note_driver(work, error));
     FTH_TRY(note_sizes(work, error));
-    return note_threads(work, error);
+    return work->run->cpu ? FTH_OK : note_threads(work, error);
 }

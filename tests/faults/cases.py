@@ -102,7 +102,7 @@ SHOWS_PARTS = ["explore", "explore --file"]
 
 REPLAY = ["--device", "replay:@topo.rec", "--only", "l1"]
 
-# The commands: (name, with "cuda" if a stand-in for NVIDIA's driver is needed; arguments; files that are copied from the
+# The commands: (name, with "cuda" if a stand-in for NVIDIA's driver is needed (that for OpenCL is always there); arguments; files that are copied from the
 # inputs before; files that may be incomplete afterwards and that the same command completes when it runs again).
 CASES = [
     ("help", ["help"], [], []),
@@ -115,6 +115,7 @@ CASES = [
     ("completion fish", ["completion", "fish"], [], []),
     ("devices", ["devices"], [], []),
     ("devices cuda", ["devices", "--json"], [], []),
+    ("bench opencl", ["bench", "latency", "--device", "opencl:0", "--format", "csv"], [], []),
     ("gpus", ["gpus"], [], []),
     ("gpus NAME", ["gpus", "gt740m"], [], []),
     ("gpus FILE --json", ["gpus", "@tiny.json", "--json"], [], []),

@@ -95,18 +95,24 @@ static void opens_the_default_device_in_every_mode(void **state)
 
 /* The list of devices, one per line: "backend id detail". A backend that cannot be used has no id,
  * and the detail is the reason. */
+#define NO_OPENCL                                                                                  \
+    "opencl - open OpenCL device: the OpenCL library finds no device; install the vendor's "       \
+    "OpenCL "                                                                                      \
+    "driver (Debian: intel-opencl-icd, nvidia-opencl-icd; AMD: ROCm; for the CPU: "                \
+    "pocl-opencl-icd)\n"
 static const struct {
     const char *driver, *mode, *list;
 } lists[] = {
     {"new", "two",
      "cuda cuda:0 cc 5.2, 16 SMs, 4 GiB, CUDA 13.0\ncuda cuda:1 cc 5.2, 16 SMs, 4 GiB, CUDA "
-     "13.0\n"},
-    {"new", "none", "cuda - call CUDA driver: it reports no GPU\n"},
+     "13.0\n" NO_OPENCL},
+    {"new", "none", "cuda - call CUDA driver: it reports no GPU\n" NO_OPENCL},
     {"new", "uninitialised",
-     "cuda - call CUDA driver 'cuInit': no CUDA-capable device is detected (error 100)\n"},
+     "cuda - call CUDA driver 'cuInit': no CUDA-capable device is detected (error "
+     "100)\n" NO_OPENCL},
     {"old", "one",
      "cuda - open 'libcuda.so.1': no usable NVIDIA driver: it has no function cuDriverGetVersion; "
-     "it is too old, or another library of this name\n"},
+     "it is too old, or another library of this name\n" NO_OPENCL},
 };
 
 static void append_device(void *user, const struct fth_device_info *device)

@@ -313,7 +313,7 @@ static void other_families_make_the_contents_of_the_l2_unknown(void **state)
 
 /* ---- opening devices ---- */
 
-#define EXPECTED "expected cuda:NUMBER, sim:GPU or replay:FILE"
+#define EXPECTED "expected cuda:NUMBER, opencl:NUMBER, sim:GPU or replay:FILE"
 
 static void ids_name_a_backend_and_a_selector(void **state)
 {
