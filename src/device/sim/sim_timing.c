@@ -193,13 +193,14 @@ static uint32_t on_place(void *user, uint64_t block)
 /* Whether there was no memory for something that is created when it is first used. */
 static bool lacks_memory(const struct fth_sim_timing *timing)
 {
-    bool failed = timing->failed || timing->tlbs.failed || timing->l2.load.failed;
+    bool failed =
+        timing->failed || timing->tlbs.failed || timing->l2.failed || timing->l2.load.failed;
     for (uint32_t i = 0; i < timing->plan->sms; i++) {
         const struct fth_sim_sm *sm = &timing->sms[i];
         const struct fth_sim_l2_ports *outer = &timing->l2.ports[i];
         failed = failed || sm->requests.failed || sm->flight.failed || sm->l1.failed ||
                  sm->shared.failed || sm->cluster.failed || sm->engine.failed || sm->banks.failed ||
-                 outer->l2.failed || outer->memory.failed || outer->link.failed;
+                 outer->l2.failed || outer->l3.failed || outer->memory.failed || outer->link.failed;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             failed = failed || sm->issue[j].failed;
     }
@@ -312,9 +313,11 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
 /* Lets another program run before an access, if it does. Returns the time this takes. */
 static int64_t run_neighbour(struct fth_sim_timing *timing)
 {
+    const struct fth_sim_plan *plan = timing->plan;
+    const bool l3_is_larger = plan->l3.size_bytes > plan->l2.size_bytes;
     uint64_t bytes = 0;
-    const int64_t time =
-        fth_sim_noise_neighbour(&timing->noise, timing->plan->l2.size_bytes, &bytes);
+    const int64_t time = fth_sim_noise_neighbour(
+        &timing->noise, l3_is_larger ? plan->l3.size_bytes : plan->l2.size_bytes, &bytes);
     if (time == 0)
         return 0;
     fth_sim_caches_empty(&timing->caches);
