@@ -23,6 +23,8 @@ static const struct fth_element_def sections[] = {
     {"device", "Device", "device", DEVICE},
     {"noise", "Noise", "noise", NOISE},
     {"l1", "L1 data", "L1", CACHE | L1},
+    {"vector_l1", "Vector L1", "vector L1", CACHE | L1},
+    {"scalar_l1", "Scalar L1", "scalar L1", CACHE},
     {"texture", "Texture", "tex", CACHE},
     {"readonly", "Read-only", "ro", CACHE},
     {"constant_l1", "Constant L1", "const L1", CACHE},
@@ -31,8 +33,10 @@ static const struct fth_element_def sections[] = {
     {"instruction_l1", "Instruction L1", "instr L1", ICACHE},
     {"instruction_l15", "Instruction L1.5", "instr L1.5", ICACHE},
     {"shared", "Shared memory", "shared", SHARED},
+    {"lds", "LDS", "LDS", SHARED},
     {"cluster_shared", "Cluster shared", "cluster", SHARED | CLUSTER},
     {"l2", "L2", "L2", CACHE | L2},
+    {"l3", "L3", "L3", CACHE},
     {"tlb_l1", "TLB L1", "TLB L1", TLB},
     {"tlb_l2", "TLB L2", "TLB L2", TLB},
     {"tlb_l3", "TLB L3", "TLB L3", TLB},
@@ -43,7 +47,8 @@ static const struct fth_element_def sections[] = {
 /* The first sections, device and noise, are not elements. */
 enum { NOT_ELEMENTS = 2 };
 
-static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
+static const char *const kinds[] = {"gpu", "cpu", "accelerator", NULL};
+static const char *const scopes[] = {"sm", "gpc", "gpu", "group", NULL};
 static const char *const policies[] = {"lru",    "fifo",     "lfu",   "plru",
                                        "random", "weighted", "clock", NULL};
 static const char *const join_extents[] = {"sectors", "line", NULL};
@@ -65,10 +70,13 @@ static const char *const priorities[] = {"first", "normal", "last", "none", "unk
 static const struct fth_attribute_def attributes[] = {
     {"name", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"vendor", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"kind", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, kinds},
     {"architecture", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"chip", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"compute_capability", DEVICE, FTH_TEXT, FTH_RULE_CAPABILITY, NULL},
     {"sms", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"xcds", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"shader_arrays", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"cores_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"schedulers_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"warp_size", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
@@ -110,6 +118,7 @@ static const struct fth_attribute_def attributes[] = {
     {"memory_pools", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
     {"gpu_direct_rdma", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
     {"cuda_version", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"opencl_version", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"pci_bus", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"pci_device", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"pcie_generation", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
@@ -135,6 +144,8 @@ static const struct fth_attribute_def attributes[] = {
     {"power_limit_w", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"temperature_c", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"throttling", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"clock_source", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"clock_resolution_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"clock_read_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"timing_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"gpc_by_sm", DEVICE, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
@@ -200,6 +211,8 @@ static const struct fth_attribute_def attributes[] = {
     {"cycles_per_instruction", ICACHE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"miss_penalty_cycles", TLB, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"per_sm", CACHE | ICACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"instances", CACHE | ICACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"sms_per_instance", CACHE | ICACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"disturbed_by_warp", CACHE, FTH_NUMBERS, FTH_RULE_FRACTION, NULL},
     {"shared_with", CACHE | ICACHE, FTH_TEXTS, FTH_RULE_ELEMENT, NULL},
     {"caches", L1, FTH_TEXTS, FTH_RULE_CHOICE, cached_spaces},

@@ -237,16 +237,17 @@ enum { MAX_ROWS = 65536, MAX_ROW_WAYS = 32, DEFAULT_ROW_WAYS = 4, MAX_HASH_MASKS
 /* All masks below are represented exactly by a number of a description. */
 #define MAX_HASH_MASK ldexp(1, 53)
 
-/* Checks the attributes of the policy clock. An L2 writes back, and the simulated caches implement
- * the policy only for caches that do not. */
+/* Checks the attributes of the policy clock. An L2 and an L3 write back, and the simulated caches
+ * implement the policy only for caches that do not. */
 static enum fth_status check_rows(const struct check *check, const char *policy)
 {
     const double rows = number(check, "rows"), row_ways = number(check, "row_ways");
     const double ways = number(check, "ways");
     const double tags = rows * (isnan(row_ways) ? DEFAULT_ROW_WAYS : row_ways);
     const bool clock = policy && strcmp(policy, "clock") == 0;
-    if (clock && strcmp(check->section->name, "l2") == 0)
-        return refuse(check, "policy", "clock, which an L2 cannot have");
+    if (clock &&
+        (strcmp(check->section->name, "l2") == 0 || strcmp(check->section->name, "l3") == 0))
+        return refuse(check, "policy", "clock, which an L2 or L3 cannot have");
     if (!clock && !(isnan(rows) && isnan(row_ways)))
         return refuse(check, isnan(rows) ? "row_ways" : "rows",
                       "present, but the policy is not clock");
@@ -495,6 +496,8 @@ static enum fth_status check_relations(const struct check *check)
         {false, "read_bytes_per_s", "peak_bytes_per_s"},
         {false, "write_bytes_per_s", "peak_bytes_per_s"},
         {false, "copy_bytes_per_s", "peak_bytes_per_s"},
+        {false, "xcds", "sms"},
+        {false, "shader_arrays", "sms"},
     };
     for (size_t i = 0; i < FTH_COUNT(pairs); i++)
         FTH_TRY(pairs[i].divides ? check_divides(check, pairs[i].part, pairs[i].whole)
@@ -509,6 +512,48 @@ static enum fth_status check_relations(const struct check *check)
 }
 
 /* ---- relations between sections ---- */
+
+/* Checks how many instances an element has, and how many SMs one of them serves. Some SMs of a
+ * group can be disabled, so that instances times SMs can be more than the SMs of the device. But
+ * every SM has an instance, and every instance serves an SM. */
+static enum fth_status check_instances(const struct check *check)
+{
+    const double sms = fth_gpu_number(check->gpu, "device", "sms", NAN);
+    const double instances = number(check, "instances");
+    const double each = number(check, "sms_per_instance"), per_sm = number(check, "per_sm");
+    const char *scope = fth_gpu_text(check->gpu, check->section->name, "scope");
+    if (each > sms)
+        return refuse(check, "sms_per_instance", "%.0f exceeds device.sms (%.0f)", each, sms);
+    if (each > 1 && !isnan(per_sm))
+        return refuse(check, "sms_per_instance", "%.0f, but per_sm is present, too", each);
+    if (instances > sms * (isnan(per_sm) ? 1 : per_sm))
+        return refuse(check, "instances", "%.0f are more than device.sms (%.0f)%s", instances, sms,
+                      isnan(per_sm) ? "" : " x per_sm");
+    if (instances * each < sms)
+        return refuse(check, "instances", "%.0f of %.0f SMs each are too few for device.sms (%.0f)",
+                      instances, each, sms);
+    if (scope && strcmp(scope, "sm") == 0 && (each > 1 || instances < sms))
+        return refuse(check, "scope", "sm, but an instance serves several SMs");
+    if (scope && strcmp(scope, "gpu") == 0 && (instances > 1 || each < sms))
+        return refuse(check, "scope", "gpu, but an instance does not serve all SMs");
+    return FTH_OK;
+}
+
+/* Checks that the element does not contradict another one: LDS is AMD's name of shared memory and
+ * has one size, and an L3 is behind the L2. */
+static enum fth_status check_levels(const struct check *check)
+{
+    const char *self = check->section->name;
+    const double l2 = fth_gpu_number(check->gpu, "l2", "latency_cycles", NAN);
+    if (strcmp(self, "lds") == 0 && fth_gpu_find_section(check->gpu, "shared"))
+        return refuse(check, NULL, "present, but elements.shared is present, too");
+    if (strcmp(self, "lds") == 0 && fth_gpu_attribute(check->gpu, self, "carveout_bytes"))
+        return refuse(check, "carveout_bytes", "present, but LDS has a fixed size");
+    if (strcmp(self, "l3") == 0 && number(check, "latency_cycles") < l2)
+        return refuse(check, "latency_cycles", "%g is below elements.l2.latency_cycles (%g)",
+                      number(check, "latency_cycles"), l2);
+    return FTH_OK;
+}
 
 /* Checks that the carve-outs are in ascending order, on which the model relies, and that there is
  * one L1 size per carve-out. */
@@ -580,6 +625,8 @@ static enum fth_status check_section(struct check *check, const struct fth_gpu_s
         FTH_TRY(check_attribute(check, &section->attributes[i]));
     FTH_TRY(check_relations(check));
     FTH_TRY(check_sharing(check));
+    FTH_TRY(check_instances(check));
+    FTH_TRY(check_levels(check));
     return check_carveouts(check);
 }
 

@@ -115,7 +115,10 @@ static const struct {
     {"\"l1\": {\"policy\": \"lru\", \"rows\": 128}",
      "elements.l1.rows: present, but the policy is not clock"},
     {"\"l1\": {\"row_ways\": 4}", "elements.l1.row_ways: present, but the policy is not clock"},
-    {"\"l2\": {\"policy\": \"clock\"}", "elements.l2.policy: clock, which an L2 cannot have"},
+    {"\"l2\": {\"policy\": \"clock\"}", "elements.l2.policy: clock, which an L2 or L3 "
+                                        "cannot have"},
+    {"\"l3\": {\"policy\": \"clock\"}", "elements.l3.policy: clock, which an L2 or L3 "
+                                        "cannot have"},
     {"\"l1\": {\"write_hit\": \"update\", \"write_evicts\": \"line\"}",
      "elements.l1.write_evicts: present, but write_hit is update"},
     {"\"l1\": {\"write_miss\": \"allocate\", \"write_hit\": \"evict\", \"write_evicts\": "
@@ -265,6 +268,15 @@ static const struct {
     {"\"l1\": {\"latency_cycles\": NaN}",
      "at elements.l1.latency_cycles: invalid token near 'NaN'"},
     {"\"device\": {}", "the section already exists"},
+    {"\"vector_l1\": {\"write_hit\": \"update\"}, \"scalar_l1\": {\"scope\": \"group\"}, "
+     "\"lds\": {\"banks\": 32}, \"l2\": {\"latency_cycles\": 213}, "
+     "\"l3\": {\"latency_cycles\": 213, \"instances\": 2}",
+     NULL},
+    {"\"l2\": {\"latency_cycles\": 213}, \"l3\": {\"latency_cycles\": 212.5}",
+     "elements.l3.latency_cycles: 212.5 is below elements.l2.latency_cycles (213)"},
+    {"\"lds\": {}, \"shared\": {}", "elements.lds: present, but elements.shared is present, too"},
+    {"\"lds\": {\"carveout_bytes\": [0, 8192]}",
+     "elements.lds.carveout_bytes: present, but LDS has a fixed size"},
 };
 
 static void inconsistent_elements_are_refused(void **state)
@@ -285,6 +297,61 @@ static void inconsistent_elements_are_refused(void **state)
             assert_contains(error.cause, element_rows[i].cause);
             assert_null(gpu);
         }
+        fth_gpu_destroy(gpu);
+    }
+}
+
+/* The number of instances, and of the SMs that share one, must fit the SMs of the device. */
+static void instances_fit_the_device(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *element;
+        const char *cause; /* NULL: accepted */
+    } rows[] = {
+        {"\"sms\": 304, \"xcds\": 8",
+         "\"scope\": \"group\", \"instances\": 8, "
+         "\"sms_per_instance\": 38",
+         NULL},
+        {"\"sms\": 104", "\"instances\": 56, \"sms_per_instance\": 2", NULL},
+        {"\"sms\": 4", "\"instances\": 8, \"per_sm\": 2, \"scope\": \"sm\"", NULL},
+        {"\"sms\": 4", "\"instances\": 1, \"sms_per_instance\": 4, \"scope\": \"gpu\"", NULL},
+        {"\"kind\": \"cpu\"", "\"instances\": 9, \"sms_per_instance\": 5", NULL},
+        {"\"sms\": 4", "\"sms_per_instance\": 5", "l2.sms_per_instance: 5 exceeds device.sms (4)"},
+        {"\"sms\": 4", "\"instances\": 5", "l2.instances: 5 are more than device.sms (4)"},
+        {"\"sms\": 4", "\"instances\": 9, \"per_sm\": 2",
+         "l2.instances: 9 are more than device.sms (4) x per_sm"},
+        {"\"sms\": 304", "\"instances\": 8, \"sms_per_instance\": 37",
+         "l2.instances: 8 of 37 SMs each are too few for device.sms (304)"},
+        {"\"sms\": 4", "\"sms_per_instance\": 2, \"per_sm\": 1",
+         "l2.sms_per_instance: 2, but per_sm is present, too"},
+        {"\"sms\": 4", "\"sms_per_instance\": 2, \"scope\": \"sm\"",
+         "l2.scope: sm, but an instance serves several SMs"},
+        {"\"sms\": 4", "\"instances\": 3, \"scope\": \"sm\"",
+         "l2.scope: sm, but an instance serves several SMs"},
+        {"\"sms\": 4", "\"instances\": 2, \"scope\": \"gpu\"",
+         "l2.scope: gpu, but an instance does not serve all SMs"},
+        {"\"sms\": 4", "\"sms_per_instance\": 3, \"scope\": \"gpu\"",
+         "l2.scope: gpu, but an instance does not serve all SMs"},
+        {"\"sms\": 4, \"xcds\": 5", "", "device.xcds: 5 exceeds sms (4)"},
+        {"\"sms\": 4, \"shader_arrays\": 5", "", "device.shader_arrays: 5 exceeds sms (4)"},
+        {"\"kind\": \"fpga\"", "", "device.kind: 'fpga' is not one of gpu, cpu, accelerator"},
+        {"\"clock_resolution_cycles\": 0", "", "device.clock_resolution_cycles: 0 is not greater"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char text[512];
+        struct fth_gpu *gpu = NULL;
+        struct fth_error error = NO_ERROR;
+        snprintf(text, sizeof text,
+                 "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", %s}, "
+                 "\"elements\": {\"l2\": {%s}}}",
+                 rows[i].device, rows[i].element);
+        const enum fth_status status =
+            fth_gpu_read_text("x.json", text, strlen(text), NULL, &gpu, &error);
+        if (status != (rows[i].cause ? FTH_INVALID : FTH_OK))
+            fail_msg("%s: %s", text, gpu ? "accepted" : error.cause);
+        if (rows[i].cause)
+            assert_contains(error.cause, rows[i].cause);
         fth_gpu_destroy(gpu);
     }
 }
@@ -554,6 +621,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inconsistent_elements_are_refused),
+        cmocka_unit_test(instances_fit_the_device),
         cmocka_unit_test(invalid_documents_are_refused),
         cmocka_unit_test(values_set_by_a_program_are_validated),
         cmocka_unit_test(unknown_attributes_are_warned_about_and_kept),

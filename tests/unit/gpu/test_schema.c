@@ -22,6 +22,8 @@ static void elements_have_names_in_order(void **state)
 {
     (void)state;
     static const char *const names[] = {"l1",
+                                        "vector_l1",
+                                        "scalar_l1",
                                         "texture",
                                         "readonly",
                                         "constant_l1",
@@ -30,8 +32,10 @@ static void elements_have_names_in_order(void **state)
                                         "instruction_l1",
                                         "instruction_l15",
                                         "shared",
+                                        "lds",
                                         "cluster_shared",
                                         "l2",
+                                        "l3",
                                         "tlb_l1",
                                         "tlb_l2",
                                         "tlb_l3",
