@@ -11,7 +11,7 @@
 /* Typical values; chosen, not derived. Instruction caches have no latency; their time per
  * instruction (cycles_per_instruction) is set in fill_levels(). */
 static const struct {
-    const char *name, *other; /* `other`: the name of AMD's element, if it differs */
+    const char *name, *amd_name; /* `amd_name`: the name of AMD's element, if it differs */
     double size_bytes, line_bytes, latency_cycles;
 } defaults[FTH_SIM_ELEMENTS] = {
     [FTH_SIM_L1] = {"l1", "vector_l1", 32768, 128, 32},
@@ -22,6 +22,7 @@ static const struct {
     [FTH_SIM_INSTRUCTION_L0] = {"instruction_l0", NULL, 16384, 128, 0},
     [FTH_SIM_INSTRUCTION_L1] = {"instruction_l1", NULL, 131072, 128, 0},
     [FTH_SIM_INSTRUCTION_L15] = {"instruction_l15", NULL, 131072, 128, 0},
+    [FTH_SIM_OUTER_L1] = {"l1", NULL, 131072, 128, 150},
 };
 
 /* Typical values, too. Latencies are in cycles. */
@@ -125,22 +126,17 @@ static bool has_element(const struct fth_gpu *gpu, const char *name)
     return fth_gpu_find_section(gpu, name) != NULL;
 }
 
-/* Returns the name of the two that the description has an element of; if it has both or none, the
- * first one. */
-static const char *choose_name(const struct fth_gpu *gpu, const char *name, const char *other)
-{
-    return other && !has_element(gpu, name) && has_element(gpu, other) ? other : name;
-}
-
-/* The names of an element and of shared memory in the description. */
+/* The names of an element and of shared memory in the description. An element of AMD replaces the
+ * other one. */
 static const char *element_name(const struct fth_gpu *gpu, enum fth_sim_element element)
 {
-    return choose_name(gpu, defaults[element].name, defaults[element].other);
+    const char *amd_name = defaults[element].amd_name;
+    return amd_name && has_element(gpu, amd_name) ? amd_name : defaults[element].name;
 }
 
 static const char *shared_name(const struct fth_gpu *gpu)
 {
-    return choose_name(gpu, "shared", "lds");
+    return has_element(gpu, "lds") ? "lds" : "shared";
 }
 
 /* ---- the caches of an SM ---- */
@@ -149,7 +145,8 @@ static const char *shared_name(const struct fth_gpu *gpu)
 static bool is_used(const struct fth_gpu *gpu, enum fth_sim_element element)
 {
     const char *name = element_name(gpu, element);
-    if (!has_element(gpu, name))
+    if (!has_element(gpu, name) ||
+        (element == FTH_SIM_OUTER_L1 && !has_element(gpu, defaults[FTH_SIM_L1].amd_name)))
         return false;
     const struct fth_attribute *cached_spaces =
         element == FTH_SIM_L1 ? fth_gpu_attribute(gpu, name, "caches") : NULL;

@@ -16,6 +16,7 @@ enum fth_sim_element {
     FTH_SIM_INSTRUCTION_L0,
     FTH_SIM_INSTRUCTION_L1,
     FTH_SIM_INSTRUCTION_L15,
+    FTH_SIM_OUTER_L1, /* `l1` of a description that also has `vector_l1`: it is behind that */
     FTH_SIM_ELEMENTS
 };
 
