@@ -137,6 +137,7 @@ struct fth_sim_plan {
     bool refill_free;         /* block_refill is "free" */
     unsigned issue_cycles;    /* cycles that one arithmetic instruction occupies its scheduler */
     double clock_mhz;
+    double clock_cycles; /* cycles by which %clock advances at a time */
 
     struct fth_sim_level levels[FTH_SIM_ELEMENTS];
     struct fth_sim_shape arrays[FTH_SIM_ELEMENTS];

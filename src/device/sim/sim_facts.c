@@ -18,6 +18,8 @@ static const struct {
     {"device", "sms", true},
     {"device", "warp_size", true},
     {"device", "clock_mhz", true},
+    {"device", "clock_source", true},
+    {"device", "clock_resolution_cycles", true},
     {"device", "memory_clock_mhz", false},
     {"device", "memory_bus_bits", false},
     {"device", "max_threads_per_block", true},

@@ -15,6 +15,7 @@ static const struct limit {
 } limits[] = {
     {"device", "sms", 1, 1024}, /* the maximum of runner.c */
     {"device", "clock_mhz", 1, 10000},
+    {"device", "clock_resolution_cycles", 0, 1e6},
     {"device", "max_threads_per_sm", 1, 65536},
     {"device", "max_threads_per_block", 1, 65536},
     {"device", "cores_per_sm", 1, 65536},

@@ -545,6 +545,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     *plan = (struct fth_sim_plan){.fetch_miss_cost = FTH_SIM_CYCLE};
     plan->sms = (uint32_t)fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS);
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
+    plan->clock_cycles = fth_gpu_number(gpu, "device", "clock_resolution_cycles", 1);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
     /* Simplification: all types of arithmetic issue at the same rate. */

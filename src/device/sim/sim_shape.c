@@ -43,7 +43,9 @@ void fth_sim_fill_scope(struct fth_sim_shape *shape, const struct fth_sim_storag
                                         [FTH_SIM_SCOPE_GROUP] = "group",
                                         [FTH_SIM_SCOPE_GPU] = "gpu"};
     const struct fth_attribute *scope = fth_sim_storage_attribute(storage, "scope");
-    shape->scope = fallback;
+    const bool grouped = !isnan(fth_sim_storage_number(
+        storage, "sms_per_instance", fth_sim_storage_number(storage, "instances", NAN)));
+    shape->scope = grouped ? FTH_SIM_SCOPE_GROUP : fallback;
     for (unsigned i = 0; scope && i < FTH_COUNT(names); i++)
         if (strcmp(scope->text, names[i]) == 0)
             shape->scope = (enum fth_sim_scope)i;

@@ -57,8 +57,8 @@ const struct fth_attribute *fth_sim_storage_attribute(const struct fth_sim_stora
 uint64_t fth_sim_floor_power(double number, uint64_t min);
 /* Copies a list of counts into the arena. NULL: memory is exhausted. */
 const uint64_t *fth_sim_copy_counts(struct fth_arena *arena, const struct fth_attribute *list);
-/* Fills in which of the `sms` SMs share an instance. `fallback` applies if the description has no
- * scope. */
+/* Fills in which of the `sms` SMs share an instance. Without a scope in the description, it
+ * is a group if the description tells how large groups are, otherwise `fallback`. */
 void fth_sim_fill_scope(struct fth_sim_shape *shape, const struct fth_sim_storage *storage,
                         enum fth_sim_scope fallback, uint32_t sms);
 /* Chooses the numbers of sets and ways of an array of `lines` lines. Uses the first of these that

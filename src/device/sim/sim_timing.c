@@ -8,6 +8,7 @@
  * blocks of a cluster are executed alternately. */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -418,7 +419,10 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
 static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool global)
 {
     struct fth_sim_timing *timing = user;
-    int64_t issued = fth_sim_warp_of(timing, who)->issued;
+    const int64_t issued = fth_sim_warp_of(timing, who)->issued;
+    const double step = timing->plan->clock_cycles;
+    if (step > 1 && !global) /* the clock advances by more than a cycle at a time */
+        return (uint64_t)(floor((double)issued / FTH_SIM_CYCLE / step) * step);
     /* Thousandths of a cycle, divided by cycles per microsecond, are nanoseconds. */
     return global ? (uint64_t)((double)issued / timing->plan->clock_mhz)
                   : (uint64_t)(issued / FTH_SIM_CYCLE);
