@@ -15,9 +15,9 @@ static void fail_on_warning(void *user, enum fth_level level, const char *text)
     fail_msg("%s", text);
 }
 
-static const char *const shipped[] = {"a100",   "gf840m",  "gt740m",    "gtx560ti", "gtx780",
-                                      "gtx970", "gtx980",  "h200",      "k20c",     "p100",
-                                      "p6000",  "rtx2060", "rtx2080ti", "v100"};
+static const char *const shipped[] = {
+    "a100", "a770",  "gf840m", "gt740m", "gtx560ti", "gtx780",  "gtx970",    "gtx980",    "h200",
+    "k20c", "mi210", "mi300x", "p100",   "p6000",    "rtx2060", "rtx2080ti", "rx7900xtx", "v100"};
 
 /* Every attribute must have a source, and a reference or method unless the driver reported it. The
  * scope of an element and the texts of the device need none. */
@@ -161,6 +161,33 @@ static const struct {
     /* First measurements of an H200 */
     {"h200", "l2", "size_bytes", 62914560},
     {"h200", "shared", "size_bytes", 233472},
+    /* AMD, GPU specifications; mt4g's sample results; gpu-benches */
+    {"mi210", "device", "sms", 104},
+    {"mi210", "vector_l1", "latency_cycles", 125},
+    {"mi210", "scalar_l1", "instances", 56},
+    {"mi210", "l2", "latency_cycles", 249},
+    {"mi300x", "device", "sms", 304},
+    {"mi300x", "device", "warp_size", 64},
+    {"mi300x", "vector_l1", "size_bytes", 32768},
+    {"mi300x", "scalar_l1", "sms_per_instance", 2},
+    {"mi300x", "instruction_l1", "size_bytes", 65536},
+    {"mi300x", "l2", "size_bytes", 4194304},
+    {"mi300x", "l2", "instances", 8},
+    {"mi300x", "l2", "sms_per_instance", 38},
+    {"mi300x", "l3", "size_bytes", 268435456},
+    {"mi300x", "l3", "latency_cycles", 455},
+    {"mi300x", "memory", "latency_cycles", 866},
+    {"rx7900xtx", "l1", "instances", 12},
+    {"rx7900xtx", "l2", "size_bytes", 6291456},
+    {"rx7900xtx", "l3", "size_bytes", 100663296},
+    {"rx7900xtx", "lds", "size_bytes", 131072},
+    /* Chips and Cheese, RDNA 3 */
+    {"rx7900xtx", "scalar_l1", "latency_ns", 15.4},
+    {"rx7900xtx", "l3", "latency_ns", 150.3},
+    {"rx7900xtx", "memory", "latency_ns", 234.55},
+    /* Intel, product specifications */
+    {"a770", "device", "sms", 32},
+    {"a770", "memory", "peak_bytes_per_s", 560e9},
 };
 
 static void shipped_descriptions_contain_the_published_figures(void **state)
