@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct fth_backend *const backends[] = {&fth_backend_cuda, &fth_backend_sim,
-                                                     &fth_backend_replay};
+static const struct fth_backend *const backends[] = {&fth_backend_cuda, &fth_backend_opencl,
+                                                     &fth_backend_sim, &fth_backend_replay};
 /* The device that is opened if there is no real GPU and the caller names none. */
 static const char default_id[] = "sim:h200";
 /* Maximum number of GPUs of the catalogue among which a similar name is searched. Chosen: several
@@ -80,7 +80,7 @@ static bool suggest_simulated(const char *word, char *id, size_t size)
 static enum fth_status refuse_id(const char *id, const struct fth_backend *backend,
                                  struct fth_error *error)
 {
-    static const char expected[] = "expected cuda:NUMBER, sim:GPU or replay:FILE";
+    static const char expected[] = "expected cuda:NUMBER, opencl:NUMBER, sim:GPU or replay:FILE";
     const char *names[FTH_COUNT(backends)];
     char near[256] = "";
     for (size_t i = 0; i < FTH_COUNT(backends); i++)

@@ -14,6 +14,7 @@
  *   chase/              the chase family: pointer chases; chase.h lists its files
  *   family/             the other families of experiments, one file each; family.h lists them
  *   cuda/               NVIDIA GPUs, through the CUDA driver
+ *   opencl/             GPUs and CPUs, through OpenCL; opencl.h lists its files
  *   sim/                simulated GPUs
  */
 #ifndef FTH_DEVICE_H
@@ -593,6 +594,7 @@ struct fth_backend {
                                struct fth_error *error);
 };
 
-extern const struct fth_backend fth_backend_cuda, fth_backend_sim, fth_backend_replay;
+extern const struct fth_backend fth_backend_cuda, fth_backend_opencl, fth_backend_sim,
+    fth_backend_replay;
 
 #endif

@@ -6,6 +6,7 @@
  *                     evict.ptx, fetch.ptx, pair.ptx, place.ptx, stream.ptx
  *   kernel_hint.c     hint.ptx
  *   kernel_copies.c   copies.ptx, exchange.ptx
+ *   kernel_opencl.c   opencl/: the same for OpenCL devices, in OpenCL C
  *   kernel_operate.c  operate.ptx
  *   kernel_sweep.c    sweep.ptx, pattern.ptx
  *   kernel_visit.c    visit.ptx, traffic.ptx
@@ -367,7 +368,35 @@ enum { FTH_TRAFFIC_UNROLL = 4 };
 FTH_MUST_USE enum fth_status fth_kernels_traffic(uint32_t vector_bytes, struct fth_buffer *out,
                                                  struct fth_error *error);
 
+/* ---- kernel_opencl.c ---- */
+
+/* Which prelude an OpenCL device gets. FTH_OPENCL_OTHER has no clock: the host times whole kernels.
+ */
+enum fth_opencl_vendor {
+    FTH_OPENCL_AMD,
+    FTH_OPENCL_INTEL_GPU,
+    FTH_OPENCL_NVIDIA,
+    FTH_OPENCL_X86,
+    FTH_OPENCL_ARM64,
+    FTH_OPENCL_OTHER,
+    FTH_OPENCL_VENDORS
+};
+/* Appends the program of the chases, with the kernels `fth_chase`, `fth_pace` and `fth_facts`,
+ * which chase.cl documents. */
+FTH_MUST_USE enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor,
+                                                struct fth_buffer *out, struct fth_error *error);
+/* Appends the program of one sweep, with the kernels `fth_sweep`, and `fth_write`, `fth_check` and
+ * `fth_total` for its arrays, which arrays.cl documents. Fails with FTH_UNSUPPORTED if there is no
+ * such kernel: see fth_kernels_has_sweep; OpenCL has no cache hints. */
+FTH_MUST_USE enum fth_status fth_kernels_opencl_sweep(enum fth_opencl_vendor vendor,
+                                                      const struct fth_sweep_code *code,
+                                                      struct fth_buffer *out,
+                                                      struct fth_error *error);
+
 extern const struct fth_embedded fth_embedded_kernels[];
 extern const size_t fth_embedded_kernel_count;
+/* The files of opencl/. */
+extern const struct fth_embedded fth_embedded_opencl[];
+extern const size_t fth_embedded_opencl_count;
 
 #endif

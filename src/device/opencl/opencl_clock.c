@@ -1,0 +1,137 @@
+/* The clock that the kernels read, in core cycles.
+ *
+ * A CPU's counter has a fixed rate that is not that of the core. The kernel `fth_pace` reads it
+ * before and after a chain of additions that take one cycle each, which gives the core cycles per
+ * tick. Interruptions only make a run longer, so the shortest run counts. GPUs count core cycles.
+ *
+ * The driver reports how long a run takes in nanoseconds. The difference between long and short
+ * runs, which does not contain the launch, gives the rate of the clock.
+ *
+ * Without a clock, the host times whole kernels, and cycles are those of the clock rate that the
+ * driver reports. */
+#include "device/opencl/opencl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Pairs of a short and a long run, after WARM_UPS that are not used, because an idle CPU raises its
+ * clock only after some time. LONG_ROUNDS * 1000 additions take 1.3 ms at 3 GHz. A clock with few
+ * bits must not overflow in a long run: an addition is assumed to take at most MAX_ADD_CYCLES.
+ * Chosen, not derived. */
+enum { RUNS = 24, WARM_UPS = 12, LONG_ROUNDS = 4000, SHORT_PART = 8, MAX_ADD_CYCLES = 16 };
+/* Time limit of a run in seconds. Chosen: much longer than a run takes on a busy computer. */
+#define RUN_LIMIT_S 20.0
+
+static const char *source_of(enum fth_opencl_vendor vendor)
+{
+    switch (vendor) {
+    case FTH_OPENCL_AMD: return "s_memtime";
+    case FTH_OPENCL_INTEL_GPU: return "intel_get_cycle_counter";
+    case FTH_OPENCL_NVIDIA: return "%clock64";
+    case FTH_OPENCL_X86: return "rdtsc";
+    case FTH_OPENCL_ARM64: return "cntvct_el0";
+    default: return "host";
+    }
+}
+
+static enum fth_status read_facts(struct fth_opencl_device *device, struct fth_error *error)
+{
+    uint32_t facts[5] = {0};
+    FTH_TRY(fth_opencl_reserve(device, &device->unit, 64, error));
+    const struct fth_opencl_argument arguments[] = {
+        {sizeof device->unit.memory, &device->unit.memory}};
+    FTH_TRY(fth_opencl_run(device, device->kernels[FTH_OPENCL_KERNEL_FACTS], arguments, 1, 1, 1,
+                           RUN_LIMIT_S, NULL, error));
+    FTH_TRY(fth_opencl_read(device, facts, device->unit.memory, 0, sizeof facts, error));
+    device->has_clock = facts[0] != 0;
+    device->clock.bits = facts[1];
+    device->has_past = facts[2] != 0;
+    device->has_unit = facts[3] != 0;
+    device->adds_are_cycles = facts[4] != 0;
+    return FTH_OK;
+}
+
+/* One run: its ticks, and its nanoseconds as the driver or else the host reports them. */
+struct run {
+    uint64_t ticks;
+    double ns;
+};
+
+static enum fth_status run_pace(struct fth_opencl_device *device, uint32_t rounds, struct run *run,
+                                struct fth_error *error)
+{
+    uint64_t out[3] = {0};
+    const struct fth_opencl_argument arguments[] = {
+        {sizeof rounds, &rounds}, {sizeof device->unit.memory, &device->unit.memory}};
+    FTH_TRY(fth_opencl_write(device, device->unit.memory, 0, out, sizeof out, error));
+    const double start = fth_opencl_now_s();
+    FTH_TRY(fth_opencl_run(device, device->kernels[FTH_OPENCL_KERNEL_PACE], arguments,
+                           FTH_COUNT(arguments), 1, 1, RUN_LIMIT_S, &run->ns, error));
+    if (isnan(run->ns))
+        run->ns = (fth_opencl_now_s() - start) * 1e9;
+    FTH_TRY(fth_opencl_read(device, out, device->unit.memory, 0, sizeof out, error));
+    run->ticks = out[1] - out[0];
+    if (device->clock.bits < 64)
+        run->ticks &= (UINT64_C(1) << device->clock.bits) - 1;
+    return FTH_OK;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What the runs show. */
+struct findings {
+    uint64_t least_ticks, quantum; /* of a long run; all ticks are multiples of the quantum */
+    double ticks_per_ns[RUNS];
+    size_t count;
+};
+
+static void add_pair(struct findings *findings, const struct run *less, const struct run *more)
+{
+    if (more->ticks < findings->least_ticks)
+        findings->least_ticks = more->ticks;
+    findings->quantum = fth_gcd(fth_gcd(findings->quantum, less->ticks), more->ticks);
+    if (more->ns > less->ns && more->ticks > less->ticks)
+        findings->ticks_per_ns[findings->count++] =
+            (double)(more->ticks - less->ticks) / (more->ns - less->ns);
+}
+
+enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device, struct fth_error *error)
+{
+    struct fth_opencl_clock *clock = &device->clock;
+    struct findings findings = {.least_ticks = UINT64_MAX};
+    uint32_t rounds = LONG_ROUNDS;
+    FTH_TRY(read_facts(device, error));
+    clock->source = device->has_clock ? source_of(device->vendor) : "host";
+    if (!device->has_clock) {
+        clock->mhz = (double)fth_opencl_number(&device->cl, device->entry.device,
+                                               FTH_CL_DEVICE_MAX_CLOCK_FREQUENCY);
+        clock->cycles_per_tick = clock->mhz > 0 ? clock->mhz / 1e3 : 1; /* a tick is 1 ns */
+        clock->mhz = clock->mhz > 0 ? clock->mhz : NAN;
+        clock->resolution_cycles = clock->cycles_per_tick;
+        return FTH_OK;
+    }
+    while (clock->bits < 40 &&
+           (uint64_t)rounds * 1000 * MAX_ADD_CYCLES > UINT64_C(1) << clock->bits && rounds > 8)
+        rounds /= 2;
+    for (int i = -WARM_UPS; i < RUNS; i++) {
+        struct run less, more;
+        FTH_TRY(run_pace(device, rounds / SHORT_PART, &less, error));
+        FTH_TRY(run_pace(device, rounds, &more, error));
+        if (i >= 0)
+            add_pair(&findings, &less, &more);
+    }
+    if (findings.least_ticks == 0 || findings.count == 0)
+        return fth_fail(error, FTH_UNSUPPORTED, "calibrate clock", device->id,
+                        "the clock of the kernels (%s) does not advance", clock->source);
+    qsort(findings.ticks_per_ns, findings.count, sizeof findings.ticks_per_ns[0], compare_numbers);
+    clock->cycles_per_tick =
+        device->adds_are_cycles ? rounds * 1e3 / (double)findings.least_ticks : 1;
+    clock->mhz = clock->cycles_per_tick * findings.ticks_per_ns[findings.count / 2] * 1e3;
+    clock->resolution_cycles = clock->cycles_per_tick * (double)findings.quantum;
+    clock->samples = RUNS;
+    return FTH_OK;
+}

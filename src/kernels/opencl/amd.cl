@@ -1,0 +1,106 @@
+// Prelude for AMD GPUs whose driver compiles OpenCL C with clang's amdgcn target (ROCm, AMDGPU-PRO).
+// chase.cl documents what a prelude defines. tests/opencl checks the machine instructions for
+// gfx90a, gfx942, gfx1030, gfx1100 and gfx1201.
+//
+// Sources:
+// [usage] LLVM, "User Guide for AMDGPU Backend": section "Memory Model", and the waits of each
+//         generation. https://llvm.org/docs/AMDGPUUsage.html
+// [isa]   AMD, "Instruction Set Architecture" reference guides: "AMD Instinct MI200", "AMD Instinct
+//         MI300", "RDNA 2", "RDNA 3", "RDNA 4". https://gpuopen.com/amd-isa-documentation/
+// [hwreg] LLVM, llvm/lib/Target/AMDGPU/SIDefines.h and AMDGPUAsmUtils.cpp: numbers of the hardware
+//         registers.
+#if defined(__AMDGCN__) && (defined(__GFX9__) || defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__))
+
+// Waits for all loads. From gfx12 on, each kind of load has its own counter [usage].
+#ifdef __GFX12__
+#define FTH_WAIT_VECTOR "s_wait_loadcnt 0x0"
+#define FTH_WAIT "s_wait_loadcnt 0x0\n\ts_wait_dscnt 0x0\n\ts_wait_kmcnt 0x0\n\t"
+#else
+#define FTH_WAIT_VECTOR "s_waitcnt vmcnt(0)"
+#define FTH_WAIT "s_waitcnt vmcnt(0) lgkmcnt(0)\n\t"
+#endif
+
+// The clock counts cycles of the shader clock [isa: S_MEMTIME; SHADER_CYCLES].
+// gfx9, gfx10: s_memtime has 64 bits. gfx11 has only the lower 20 bits, in a hardware register, and
+// gfx12 has the lower and the upper 32 bits in two; fathom reads the lower ones.
+//
+// `value` is the result of the last load and the address of the next one. The assembly returns it
+// unchanged, but for the compiler it may have changed it. The clock is therefore read after the last
+// load has returned its value, and before the next load. The constraint "v" places the value in a
+// vector register, so that the compiler uses vector loads although all work-items have the same
+// address; "s" places it in a scalar register.
+#if defined(__GFX12__)
+#define FTH_CLOCK_BITS 32
+#define FTH_CLOCK_READ "s_getreg_b32 %0, hwreg(HW_REG_SHADER_CYCLES_LO)"
+#define FTH_TICKS uint
+#elif defined(__GFX11__)
+#define FTH_CLOCK_BITS 20
+#define FTH_CLOCK_READ "s_getreg_b32 %0, hwreg(HW_REG_SHADER_CYCLES, 0, 20)"
+#define FTH_TICKS uint
+#else
+#define FTH_CLOCK_READ "s_memtime %0\n\ts_waitcnt lgkmcnt(0)"
+#endif
+#define FTH_CLOCK(ticks, value, note)                                                              \
+    __asm__ volatile(FTH_WAIT FTH_CLOCK_READ " ; fth " note : "=&s"(ticks), "+v"(value) : : "memory")
+#define FTH_CLOCK_SCALAR(ticks, value, note)                                                       \
+    __asm__ volatile(FTH_WAIT FTH_CLOCK_READ " ; fth " note : "=&s"(ticks), "+s"(value) : : "memory")
+#define FTH_UNIFORM(value) ((uint)__builtin_amdgcn_readfirstlane((int)(value)))
+
+// Keeps the compiler from knowing a value.
+#define FTH_OPAQUE(value) __asm__ volatile("" : "+v"(value))
+
+// Past the first cache: the bits of a load with device scope [usage: "load atomic monotonic agent"].
+// It reaches the L2. On gfx10 the bit dlc also passes the cache of the shader array. On gfx11 glc
+// does both; dlc has another meaning there [usage]. Before gfx90a, gfx9 has the same bits as gfx90a.
+#if defined(__GFX12__)
+#define FTH_PAST_LOAD "global_load_b32 %0, %1, %2 scope:SCOPE_DEV"
+#elif defined(__GFX11__)
+#define FTH_PAST_LOAD "global_load_b32 %0, %1, %2 glc"
+#elif defined(__GFX10__)
+#define FTH_PAST_LOAD "global_load_dword %0, %1, %2 glc dlc"
+#elif defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__)
+#define FTH_PAST_LOAD "global_load_dword %0, %1, %2 sc1"
+#else
+#define FTH_PAST_LOAD "global_load_dword %0, %1, %2 glc"
+#endif
+#define FTH_LOAD_PAST(base, offset) fth_load_past(base, offset)
+static inline uint fth_load_past(global const char *base, uint offset)
+{
+    uint value;
+    __asm__ volatile(FTH_PAST_LOAD "\n\t" FTH_WAIT_VECTOR
+                     : "=v"(value)
+                     : "v"(offset), "s"(base)
+                     : "memory");
+    return value;
+}
+
+// Addresses in local memory have 32 bits, and the load takes no base. The links are therefore addresses.
+#define FTH_SHARED_ORIGIN(base) ((uint)(size_t)(base))
+#define FTH_LOAD_SHARED(base, address) (*(local const uint *)(size_t)(address))
+
+// Where the work-item runs: XCD << 16 | shader engine << 12 | shader array << 8 | compute unit. On
+// gfx10 and later, a work-group processor (WGP) has two compute units with two SIMDs each; the number
+// of the compute unit is then 2 * WGP + the upper bit of the SIMD's number.
+//
+// The operand of s_getreg is register | first bit << 6 | (bits - 1) << 11 [isa].
+//   gfx9   HW_ID (4):   CU_ID bits 11:8, SH_ID bit 12, SE_ID bits 15:13
+//          XCC_ID (20), gfx94x and gfx950: bits 3:0
+//   gfx10+ HW_ID1 (23): SIMD_ID bits 9:8, WGP_ID bits 13:10, SA_ID bit 16, SE_ID bits 20:18
+#define FTH_GETREG(register, first, bits) \
+    ((uint)__builtin_amdgcn_s_getreg((register) | (first) << 6 | ((bits) - 1) << 11))
+#define FTH_UNIT() fth_unit()
+static inline uint fth_unit(void)
+{
+#ifdef __GFX9__
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || defined(__gfx950__)
+    const uint xcd = FTH_GETREG(20, 0, 4);
+#else
+    const uint xcd = 0;
+#endif
+    return xcd << 16 | FTH_GETREG(4, 13, 3) << 12 | FTH_GETREG(4, 12, 1) << 8 | FTH_GETREG(4, 8, 4);
+#else
+    return FTH_GETREG(23, 18, 3) << 12 | FTH_GETREG(23, 16, 1) << 8 | FTH_GETREG(23, 10, 4) << 1 |
+           FTH_GETREG(23, 9, 1);
+#endif
+}
+#endif // Otherwise (another compiler such as Mesa's, or an unknown generation), other.cl defines all.
