@@ -3,6 +3,7 @@
  *
  *   test_hierarchy_closure [noisy] [jobs=N] FIRST LAST     random descriptions, by their seeds
  *   test_hierarchy_closure [noisy] [jobs=N] seeds SEED...  the same
+ *   test_hierarchy_closure [noisy] [jobs=N] published      those of fathom for other vendors
  *   test_hierarchy_closure [noisy] print SEED              print a description
  *
  * Every figure is right, or unknown with a reason. Without noise, none is wrong, and sizes, lines
@@ -13,6 +14,7 @@
 #include "described_device.h"
 #include "discover/discover.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,9 +39,10 @@ enum verdict { RIGHT, UNKNOWN, NOT_REQUIRED, UNEXPLAINED, DOUBTED, WRONG, NONEXI
 static const char *const words[VERDICTS] = {"right",   "unknown", "unknown",    "no reason",
                                             "doubted", "WRONG",   "NONEXISTENT"};
 
-enum { MAX_JOBS = 64 };
+enum { MAX_JOBS = 64, MAX_PUBLISHED = 16, PATH_BYTES = 512 };
 static struct {
-    bool noisy;
+    bool noisy, published;
+    char paths[MAX_PUBLISHED][PATH_BYTES]; /* [count] of descriptions that come with fathom */
     unsigned jobs;
     uint64_t first;
     size_t count;
@@ -80,8 +83,9 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
     if (!measured) {
         if (!reason_of(found, element, attributes[index]))
             return UNEXPLAINED;
-        return index < REQUIRED && hierarchy_is_regular(truth) && !work.noisy ? UNKNOWN
-                                                                              : NOT_REQUIRED;
+        return index < REQUIRED && hierarchy_is_regular(truth) && !work.noisy && !work.published
+                   ? UNKNOWN
+                   : NOT_REQUIRED;
     }
     const double error = fabs(measured->number - expected->number);
     if (error <= (latency ? fmax(close_cycles, close_fraction * expected->number) : 0))
@@ -90,7 +94,7 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
 }
 
 /* Compares the figures of an element. */
-static void compare_element(uint64_t seed, const struct fth_gpu *truth, const struct fth_gpu *found,
+static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *found,
                             size_t element, struct results *results)
 {
     const char *name = elements[element];
@@ -103,16 +107,17 @@ static void compare_element(uint64_t seed, const struct fth_gpu *truth, const st
         const char *reason = reason_of(found, name, attributes[i]);
         results->counts[element][i][verdict]++;
         if (verdict != RIGHT)
-            printf("# seed %llu: %s: %s.%s: is %g, found %g (confidence %g) %s\n",
-                   (unsigned long long)seed, words[verdict], name, attributes[i],
+            printf("# %s: %s: %s.%s: is %g, found %g (confidence %g) %s\n",
+                   fth_gpu_text(truth, "device", "name"), words[verdict], name, attributes[i],
                    expected ? expected->number : NAN, measured ? measured->number : NAN,
                    measured ? measured->confidence : NAN, !measured && reason ? reason : "");
     }
 }
 
-static void check_device(uint64_t seed, struct results *results)
+/* Measures a device and compares it with its description. */
+static void check_device(struct fth_gpu *truth, uint64_t seed, struct results *results)
 {
-    struct fth_gpu *truth = hierarchy_gpu(seed), *found = NULL;
+    struct fth_gpu *found = NULL;
     struct fth_error error = FTH_NO_ERROR;
     const struct fth_discover_options options = FTH_DISCOVER_OPTIONS();
     if (work.noisy)
@@ -122,13 +127,13 @@ static void check_device(uint64_t seed, struct results *results)
     results->devices++;
     if (status != FTH_OK) {
         results->failed++;
-        printf("# seed %llu: %s: %s\n", (unsigned long long)seed, error.operation, error.cause);
+        printf("# %s: %s: %s\n", fth_gpu_text(truth, "device", "name"), error.operation,
+               error.cause);
     }
     for (size_t i = 0; status == FTH_OK && i < FTH_COUNT(elements); i++)
-        compare_element(seed, truth, found, i, results);
+        compare_element(truth, found, i, results);
     fth_device_close(device);
     fth_gpu_destroy(found);
-    fth_gpu_destroy(truth);
 }
 
 /* ---- all devices ---- */
@@ -137,8 +142,14 @@ static void check_device(uint64_t seed, struct results *results)
 static void work_off(struct shared *shared, unsigned job)
 {
     for (size_t i; (i = atomic_fetch_add(&shared->next, 1)) < work.count;) {
-        check_device(work.seeds ? strtoull(work.seeds[i], NULL, 10) : work.first + i,
-                     &shared->results[job]);
+        const uint64_t seed = work.seeds ? strtoull(work.seeds[i], NULL, 10) : work.first + i;
+        struct fth_gpu *truth = NULL;
+        if (work.published)
+            assert_int_equal(fth_gpu_read_file(work.paths[i], NULL, &truth, NULL), FTH_OK);
+        else
+            truth = hierarchy_gpu(seed);
+        check_device(truth, seed, &shared->results[job]);
+        fth_gpu_destroy(truth);
         fflush(NULL);
     }
 }
@@ -246,6 +257,27 @@ static int print_description(uint64_t seed)
     return status == FTH_OK ? 0 : 1;
 }
 
+/* Finds the descriptions that come with fathom and are not of NVIDIA's GPUs. */
+static void find_published(void)
+{
+    const char *folder = FTH_SOURCE_ROOT "/data/gpus";
+    struct dirent *entry;
+    DIR *files = opendir(folder);
+    while (files && (entry = readdir(files)) && work.count < MAX_PUBLISHED) {
+        struct fth_gpu *gpu = NULL;
+        char *path = work.paths[work.count];
+        snprintf(path, PATH_BYTES, "%s/%s", folder, entry->d_name);
+        if (!strstr(path, ".json") || fth_gpu_read_file(path, NULL, &gpu, NULL) != FTH_OK)
+            continue;
+        const char *vendor = fth_gpu_text(gpu, "device", "vendor");
+        work.count += vendor && strcmp(vendor, "NVIDIA") != 0;
+        fth_gpu_destroy(gpu);
+    }
+    if (files)
+        closedir(files);
+    work.published = true;
+}
+
 int main(int count, char *words_given[])
 {
     char **argument = words_given + 1;
@@ -261,6 +293,8 @@ int main(int count, char *words_given[])
     }
     if (left == 2 && strcmp(argument[0], "print") == 0)
         return print_description(strtoull(argument[1], NULL, 10));
+    if (left == 1 && strcmp(argument[0], "published") == 0)
+        find_published();
     if (left > 1 && strcmp(argument[0], "seeds") == 0) {
         work.seeds = argument + 1;
         work.count = (size_t)left - 1;
@@ -269,8 +303,10 @@ int main(int count, char *words_given[])
         work.count = (size_t)(strtoull(argument[1], NULL, 10) - work.first + 1);
     }
     if (work.count == 0 || work.count > 1000000 || work.jobs > MAX_JOBS) {
-        fprintf(stderr, "usage: %s [noisy] [jobs=N] {FIRST LAST | seeds SEED... | print SEED}\n",
-                words_given[0]);
+        fprintf(
+            stderr,
+            "usage: %s [noisy] [jobs=N] {FIRST LAST | seeds SEED... | published | print SEED}\n",
+            words_given[0]);
         return 2;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
