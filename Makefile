@@ -101,7 +101,7 @@ closure:
 	  echo "test_full_closure $$arguments"; $(BUILD)/tests/test_full_closure $$arguments || result=1; done; \
 	  for arguments in '1 100' 'noisy 1 100'; do \
 	  echo "test_bench_closure $$arguments"; $(BUILD)/tests/test_bench_closure $$arguments || result=1; done; \
-	  for arguments in 'jobs=$(JOBS) 1 400' 'noisy jobs=$(JOBS) 1 400'; do \
+	  for arguments in 'jobs=$(JOBS) 1 200' 'noisy jobs=$(JOBS) 1 100' 'published'; do \
 	  echo "test_hierarchy_closure $$arguments"; $(BUILD)/tests/test_hierarchy_closure $$arguments || result=1; done; exit $$result
 
 # Compares traces of the workloads, at the sizes in their launch files, with the counters of an H200.

@@ -2,6 +2,7 @@
  * because the probes walk chains of several times the size of the last one. */
 #include "closure/hierarchy_gpu.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,13 +118,11 @@ static double add_amd(struct fth_rng *rng, struct fth_gpu *gpu, bool graphics, b
     set_text(gpu, "device", "kind", "gpu");
     set_number(gpu, "device", "sms", (double)sms);
     set_number(gpu, "device", "warp_size", graphics ? 32 : 64);
-    add_cache(
-        rng, gpu,
-        &(struct cache_range){"vector_l1", line, 14, graphics ? 14 : 15, 2, 6, latency, false},
-        regular);
+    add_cache(rng, gpu, &(struct cache_range){"vector_l1", line, 14, 14, 2, 6, latency, false},
+              regular);
     set_text(gpu, "vector_l1", "scope", "sm");
     add_cache(rng, gpu,
-              &(struct cache_range){"scalar_l1", 64, 13, 14, 2, 3, longer(rng, 0, 40, 70), false},
+              &(struct cache_range){"scalar_l1", 64, 12, 14, 2, 3, longer(rng, 0, 40, 70), false},
               true);
     set_group(gpu, "scalar_l1", sms, between(rng, 1, 3));
     add_scratch(rng, gpu, "lds", longer(rng, 0, 40, 80));
@@ -135,7 +134,7 @@ static double add_amd(struct fth_rng *rng, struct fth_gpu *gpu, bool graphics, b
     }
     latency = longer(rng, latency, 90, 200);
     add_cache(rng, gpu,
-              &(struct cache_range){"l2", l2_line, graphics ? 18 : 17, graphics ? 18 : 19, 3, 4,
+              &(struct cache_range){"l2", l2_line, graphics ? 18 : 16, graphics ? 18 : 17, 3, 4,
                                     latency, false},
               regular);
     if (!graphics && one_in(rng, 2))
@@ -144,7 +143,9 @@ static double add_amd(struct fth_rng *rng, struct fth_gpu *gpu, bool graphics, b
         set_text(gpu, "l2", "scope", "gpu");
     if (graphics || one_in(rng, 2)) {
         latency = longer(rng, latency, 150, 300);
-        add_cache(rng, gpu, &(struct cache_range){"l3", l2_line, 21, 21, 4, 4, latency, false},
+        add_cache(rng, gpu,
+                  &(struct cache_range){"l3", l2_line, graphics ? 20 : 19, graphics ? 20 : 19, 4, 4,
+                                        latency, false},
                   regular);
         set_text(gpu, "l3", "scope", "gpu");
     }
@@ -159,7 +160,7 @@ static double add_other(struct fth_rng *rng, struct fth_gpu *gpu, bool regular)
     set_text(gpu, "device", "kind", "gpu");
     set_number(gpu, "device", "sms", (double)sms);
     set_number(gpu, "device", "warp_size", 16);
-    add_cache(rng, gpu, &(struct cache_range){"l1", 64, 14, 16, 2, 4, latency, true}, regular);
+    add_cache(rng, gpu, &(struct cache_range){"l1", 64, 14, 15, 2, 4, latency, true}, regular);
     set_text(gpu, "l1", "scope", "sm");
     add_cache(rng, gpu,
               &(struct cache_range){"constant_l1", 64, 12, 14, 2, 3, longer(rng, 0, 20, 50), false},
@@ -167,7 +168,7 @@ static double add_other(struct fth_rng *rng, struct fth_gpu *gpu, bool regular)
     set_text(gpu, "constant_l1", "scope", "sm");
     add_scratch(rng, gpu, "shared", longer(rng, 0, 30, 60));
     latency = longer(rng, latency, 60, 250);
-    add_cache(rng, gpu, &(struct cache_range){"l2", power(rng, 6, 7), 18, 20, 3, 4, latency, true},
+    add_cache(rng, gpu, &(struct cache_range){"l2", power(rng, 6, 7), 17, 18, 3, 4, latency, true},
               regular);
     set_text(gpu, "l2", "scope", "gpu");
     return longer(rng, latency, 200, 500);
@@ -182,18 +183,26 @@ static double add_cpu(struct fth_rng *rng, struct fth_gpu *gpu, bool regular)
     set_number(gpu, "device", "sms", (double)sms);
     if (one_in(rng, 2))
         set_number(gpu, "device", "clock_resolution_cycles", (double)between(rng, 2, 40));
-    add_cache(rng, gpu, &(struct cache_range){"l1", line, 15, 16, 2, 4, latency, true}, regular);
+    add_cache(rng, gpu, &(struct cache_range){"l1", line, 14, 15, 2, 4, latency, true}, regular);
     set_text(gpu, "l1", "scope", "sm");
     latency = longer(rng, latency, 7, 12);
-    add_cache(rng, gpu, &(struct cache_range){"l2", line, 18, 19, 3, 4, latency, false}, regular);
+    add_cache(rng, gpu, &(struct cache_range){"l2", line, 17, 17, 3, 4, latency, false}, regular);
     set_text(gpu, "l2", "scope", "sm");
     if (!one_in(rng, 4)) {
         latency = longer(rng, latency, 25, 60);
-        add_cache(rng, gpu, &(struct cache_range){"l3", line, 21, 21, 4, 4, latency, false},
+        add_cache(rng, gpu, &(struct cache_range){"l3", line, 19, 19, 4, 4, latency, false},
                   regular);
         set_text(gpu, "l3", "scope", "gpu");
     }
     return longer(rng, latency, 100, 300);
+}
+
+/* Returns the size of memory: at least 8 MiB, and 32 times the last cache. The probes walk chains
+ * of up to an eighth of the memory, which is enough to find the latency of memory. */
+static double memory_bytes(const struct fth_gpu *gpu)
+{
+    const double l2 = fth_gpu_number(gpu, "l2", "size_bytes", 0);
+    return fmax(32 * fth_gpu_number(gpu, "l3", "size_bytes", l2), 8 << 20);
 }
 
 struct fth_gpu *hierarchy_gpu(uint64_t seed)
@@ -213,7 +222,7 @@ struct fth_gpu *hierarchy_gpu(uint64_t seed)
                           : kind == OTHER_GPU ? add_other(&rng, gpu, regular)
                                               : add_amd(&rng, gpu, kind == AMD_GRAPHICS, regular);
     set_text(gpu, "memory", "scope", "gpu");
-    set_number(gpu, "memory", "size_bytes", (double)between(&rng, 1, 16) * 1073741824);
+    set_number(gpu, "memory", "size_bytes", memory_bytes(gpu));
     set_number(gpu, "memory", "latency_cycles", memory);
     return gpu;
 }
