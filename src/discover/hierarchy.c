@@ -7,10 +7,11 @@
 #include <string.h>
 
 enum {
-    MAX_CACHES = 4,             /* that have a name */
-    MAX_ELEMENTS = 1 << 22,     /* of the longest chain: one pass takes less than a second */
-    SIM_MAX_ELEMENTS = 1 << 17, /* the same on a simulated device, which takes longer */
-    MAX_EDGE_ELEMENTS = 1 << 16 /* of a cache whose size is searched exactly */
+    MAX_CACHES = 4,         /* that have a name */
+    MAX_ELEMENTS = 1 << 22, /* of a chain: a pass takes at most 2^32 cycles, those of a sample */
+    SIM_MAX_ELEMENTS = 1 << 16,     /* of a chain on a simulated device, where they take long */
+    MAX_EDGE_ELEMENTS = 1 << 16,    /* of a cache whose size is searched exactly, ... */
+    SIM_MAX_EDGE_ELEMENTS = 1 << 13 /* ... on a simulated device */
 };
 /* The largest footprint in bytes, and as a fraction of the memory. */
 static const uint64_t max_footprint_bytes = (uint64_t)1 << 30;
@@ -20,13 +21,18 @@ static const double rise_begins = 0.03, rise_ends = 0.97;
 /* Cost of TLB misses that the note of a latency mentions, as a fraction of the latency. */
 static const double mentioned_tlb_fraction = 0.03;
 
+/* Confidence below which a latency is reported as unknown. Chosen. */
+static const double min_latency_confidence = 0.5;
+
 static const char pass_method[] = "whole passes over a chain in pseudo-random order, warm caches";
 
 /* What the stages know of the hierarchy along one path. */
 struct walk_through {
     struct fth_discovery *discovery;
     bool is_cpu, is_amd;
-    uint64_t max_bytes;
+    uint64_t max_bytes;         /* the largest footprint */
+    uint64_t max_edge_elements; /* lines of a cache whose size is searched */
+    bool is_limited;            /* larger footprints would take too long */
     struct fth_first_cache first;
     struct fth_hierarchy_line line;
     struct fth_curve curve;
@@ -86,6 +92,9 @@ static void name_caches(struct walk_through *walk)
     const char *const *names = !walk->is_amd ? other : walk->caches > 3 ? four : amd;
     for (size_t i = 0; i < MAX_CACHES; i++)
         walk->names[i] = names[i];
+    /* Without the last levels, the second one can be either. */
+    if (walk->is_amd && walk->caches > 1 && !walk->hierarchy.complete)
+        walk->caches = 1;
     while (walk->caches && (walk->caches > MAX_CACHES || !walk->names[walk->caches - 1]))
         walk->caches--;
 }
@@ -103,17 +112,27 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
                                     struct fth_error *error)
 {
     struct fth_figure figure;
-    char note[160];
+    char note[192];
     if (!wants(walk, element))
         return FTH_OK;
     enum fth_status status = fth_probe_level_latency(
         &walk->discovery->prober, &walk->first, walk->line.bytes, level->bytes, &figure, error);
     if (status != FTH_OK)
         return note_failure(walk, element, "latency_cycles", status, error);
-    fth_format(note, sizeof note, "at a footprint of %.0f KiB; TLB misses cause about %.0f cycles",
-               (double)level->bytes / 1024, level->tlb_cycles);
+    if (figure.confidence < min_latency_confidence)
+        return fth_note_unknown(walk->discovery->gpu, element, "latency_cycles",
+                                "repeated measurements disagree: other programs use the device",
+                                error);
+    int length =
+        fth_format(note, sizeof note, "at a footprint of %.0f KiB", (double)level->bytes / 1024);
     if (level->tlb_cycles > mentioned_tlb_fraction * level->cycles)
-        figure.note = note;
+        length += fth_format(note + length, sizeof note - (size_t)length,
+                             "; TLB misses cause about %.0f cycles", level->tlb_cycles);
+    if (strcmp(element, "memory") == 0)
+        fth_format(note + length, sizeof note - (size_t)length,
+                   "; a cache of more than %.0f MiB would look like the memory",
+                   (double)level->high_bytes / 1048576);
+    figure.note = note;
     return fth_note(walk->discovery->gpu,
                     &(struct fth_note){.element = element,
                                        .attribute = "latency_cycles",
@@ -132,7 +151,9 @@ static enum fth_status find_latencies(const struct walk_through *walk, struct ft
     if (hierarchy->complete && hierarchy->count > 1 && !hierarchy->too_many)
         return find_latency(walk, "memory", &hierarchy->levels[hierarchy->count - 1], error);
     return fth_note_unknown(walk->discovery->gpu, "memory", "latency_cycles",
-                            hierarchy->count > 1 && !hierarchy->complete
+                            walk->is_limited ? "larger footprints take too long on a simulated "
+                                               "device"
+                            : hierarchy->count > 1 && !hierarchy->complete
                                 ? "the latency still rises at the largest footprint"
                                 : "the latency curve does not show where the memory begins",
                             error);
@@ -229,7 +250,7 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
         plan.edge_bytes = walk->first.edge_bytes;
         plan.hit_cycles = walk->first.hit_cycles;
     }
-    if (plan.edge_bytes / plan.line_bytes > MAX_EDGE_ELEMENTS)
+    if (plan.edge_bytes / plan.line_bytes > walk->max_edge_elements)
         return note_range(walk, index, "the cache is too large to search its exact size", error);
     enum fth_status status = fth_probe_edge(&walk->discovery->prober, &plan, &edge, error);
     if (status == FTH_INCONCLUSIVE) {
@@ -265,7 +286,7 @@ static enum fth_status find_line(const struct walk_through *walk, size_t index,
         .size_bytes = fth_curve_reaches(&walk->curve, level->cycles + rise / 2),
         .smallest_bytes = walk->line.bytes,
         .has_prefetchers = walk->is_cpu};
-    if (plan.size_bytes / walk->line.bytes > MAX_EDGE_ELEMENTS)
+    if (plan.size_bytes / walk->line.bytes > walk->max_edge_elements)
         return fth_note_unknown(walk->discovery->gpu, element, "line_bytes",
                                 "the cache is too large to flush it", error);
     enum fth_status status =
@@ -297,28 +318,27 @@ static uint64_t largest_footprint(const struct fth_discovery *discovery)
     return (uint64_t)fmin((double)max_footprint_bytes, memory * memory_fraction);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Measures the first cache, its line, the curve and the levels. */
 static enum fth_status find_hierarchy(struct walk_through *walk, struct fth_error *error)
 {
     struct fth_discovery *discovery = walk->discovery;
     const double resolution =
         fth_gpu_number(discovery->gpu, "device", "clock_resolution_cycles", 1);
-    const uint64_t elements = discovery->simulated ? SIM_MAX_ELEMENTS : MAX_ELEMENTS;
     fth_discovery_report_step(discovery, "first cache", 0);
     FTH_TRY(fth_probe_first_cache(&discovery->prober, FTH_PATH_CA, resolution, walk->max_bytes / 3,
                                   &walk->first, error));
     fth_discovery_report_step(discovery, "line", 0.1);
     FTH_TRY(find_first_line(walk, error));
     fth_discovery_report_step(discovery, "latency over footprint", 0.2);
+    const uint64_t longest_bytes =
+        (discovery->simulated ? SIM_MAX_ELEMENTS : MAX_ELEMENTS) * walk->line.bytes;
+    walk->is_limited = discovery->simulated && longest_bytes < walk->max_bytes;
     FTH_TRY(fth_probe_curve(&discovery->prober, &walk->first, walk->line.bytes,
-                            smaller(walk->max_bytes, elements * walk->line.bytes), &walk->curve,
-                            error));
+                            longest_bytes < walk->max_bytes ? longest_bytes : walk->max_bytes,
+                            &walk->curve, error));
     fth_find_levels(&walk->curve, &walk->hierarchy);
+    /* A plateau at the end may be that of a cache. */
+    walk->hierarchy.complete = walk->hierarchy.complete && !walk->is_limited;
     name_caches(walk);
     return FTH_OK;
 }
@@ -330,7 +350,9 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
     struct walk_through walk = {.discovery = discovery,
                                 .is_cpu = kind && strcmp(kind, "cpu") == 0,
                                 .is_amd = vendor && strcmp(vendor, "AMD") == 0,
-                                .max_bytes = largest_footprint(discovery)};
+                                .max_bytes = largest_footprint(discovery),
+                                .max_edge_elements = discovery->simulated ? SIM_MAX_EDGE_ELEMENTS
+                                                                          : MAX_EDGE_ELEMENTS};
     enum fth_status status = find_hierarchy(&walk, error);
     if (status != FTH_OK)
         return note_failure(&walk, first_name(&walk), "size_bytes", status, error);

@@ -15,8 +15,9 @@
 enum {
     PER_DOUBLING = 4,     /* points of the curve per doubling of the footprint, ... */
     FAR_PER_DOUBLING = 2, /* ... and from FAR_ELEMENTS on, where passes take long */
-    FAR_ELEMENTS = 1 << 19,
-    ROUNDS = 3, /* repeats of a point */
+    FAR_ELEMENTS = 1 << 18,
+    FARTHEST_ELEMENTS = 1 << 21, /* from here on, one point per doubling */
+    ROUNDS = 3,                  /* repeats of a point */
     FAR_ROUNDS = 1,
     PLATEAU_POINTS = 2 /* slopes in a row that make a plateau */
 };
@@ -57,6 +58,12 @@ static void take_envelope(double *values, size_t count)
         values[i - 1] = fmin(values[i - 1], values[i]);
 }
 
+/* Returns the density of the curve where chains have `count` elements. */
+static double points_per_doubling(uint64_t count)
+{
+    return count >= FARTHEST_ELEMENTS ? 1 : count >= FAR_ELEMENTS ? FAR_PER_DOUBLING : PER_DOUBLING;
+}
+
 enum fth_status fth_probe_curve(const struct fth_prober *prober,
                                 const struct fth_first_cache *first, uint64_t line_bytes,
                                 uint64_t max_bytes, struct fth_curve *curve,
@@ -76,7 +83,7 @@ enum fth_status fth_probe_curve(const struct fth_prober *prober,
             FTH_TRY(find_latency(prober, first, FTH_PAGED_BYTES + line_bytes, paged, curve,
                                  &curve->paged_cycles[i], error));
         curve->count++;
-        bytes *= exp2(1.0 / (count >= FAR_ELEMENTS ? FAR_PER_DOUBLING : PER_DOUBLING));
+        bytes *= exp2(1.0 / points_per_doubling(count));
     }
     take_envelope(curve->cycles, curve->count);
     take_envelope(curve->paged_cycles, curve->count);

@@ -17,7 +17,7 @@ enum {
     MIN_PASSES = 6,
     LONG_CHAIN = 1 << 15, /* elements from which on 3 passes have to do, because they take long */
     LONG_PASSES = 3,
-    LONGEST_CHAIN = 1 << 19, /* ... and one pass */
+    LONGEST_CHAIN = 1 << 20, /* ... and one pass, without a walk before */
     /* Distance in bytes of the memory of consecutive rounds: 17 pages of 4 KiB, so that chains of
      * different rounds are in different pages and begin in different sets. */
     ROUND_BYTES = 17 * 4096,
@@ -87,7 +87,8 @@ static struct fth_request make_request(const struct fth_pass *pass)
     }
     struct fth_request request = fth_request_make(-1);
     request.alone = true;
-    fth_request_add(&request, FTH_STEP_WALK, pass->path, chain, 1);
+    if (pass->count < LONGEST_CHAIN) /* longer ones hardly leave anything in caches */
+        fth_request_add(&request, FTH_STEP_WALK, pass->path, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_PASS, pass->path, chain, fth_pass_count(pass->count));
     return request;
 }
