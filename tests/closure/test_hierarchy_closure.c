@@ -60,12 +60,18 @@ struct shared {
 
 /* ---- one device ---- */
 
-/* Returns why a figure is unknown: its own reason, or that of the size, on which others depend. */
+/* Returns why a figure is unknown: its own reason, that of the size, on which others depend, or, if
+ * nothing was found of the element, that of the first cache, on which all depend. */
 static const char *reason_of(const struct fth_gpu *found, const char *element,
                              const char *attribute)
 {
     const char *reason = fth_gpu_unknown(found, element, attribute);
-    return reason ? reason : fth_gpu_unknown(found, element, "size_bytes");
+    if (!reason)
+        reason = fth_gpu_unknown(found, element, "size_bytes");
+    if (!reason && !fth_gpu_attribute(found, element, "latency_cycles"))
+        reason = fth_gpu_unknown(
+            found, fth_gpu_find_section(found, "vector_l1") ? "vector_l1" : "l1", "size_bytes");
+    return reason;
 }
 
 /* What the driver reports is not measured. */
