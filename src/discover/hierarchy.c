@@ -23,6 +23,9 @@ static const double mentioned_tlb_fraction = 0.03;
 
 /* Confidence below which a latency is reported as unknown. Chosen. */
 static const double min_latency_confidence = 0.5;
+/* Relative increase of the latency per doubling of the footprint up to which a plateau is flat, and
+ * the maximum confidence otherwise. Chosen. */
+static const double flat_slope = 0.08, steep_confidence = 0.8;
 
 static const char pass_method[] = "whole passes over a chain in pseudo-random order, warm caches";
 
@@ -112,7 +115,7 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
                                     struct fth_error *error)
 {
     struct fth_figure figure;
-    char note[192];
+    char note[256];
     if (!wants(walk, element))
         return FTH_OK;
     enum fth_status status = fth_probe_level_latency(
@@ -123,11 +126,17 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
         return fth_note_unknown(walk->discovery->gpu, element, "latency_cycles",
                                 "repeated measurements disagree: other programs use the device",
                                 error);
+    const bool is_flat = level->slope <= flat_slope;
+    if (!is_flat)
+        figure.confidence = fmin(figure.confidence, steep_confidence);
     int length =
         fth_format(note, sizeof note, "at a footprint of %.0f KiB", (double)level->bytes / 1024);
     if (level->tlb_cycles > mentioned_tlb_fraction * level->cycles)
         length += fth_format(note + length, sizeof note - (size_t)length,
                              "; TLB misses cause about %.0f cycles", level->tlb_cycles);
+    if (!is_flat)
+        length += fth_format(note + length, sizeof note - (size_t)length,
+                             "; larger footprints are slower");
     if (strcmp(element, "memory") == 0)
         fth_format(note + length, sizeof note - (size_t)length,
                    "; a cache of more than %.0f MiB would look like the memory",
@@ -263,7 +272,11 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
     }
     if (status != FTH_OK)
         return status;
-    FTH_TRY(find_ways(walk, index, &plan, edge.bytes, &confirmed, error));
+    if (index == 0)
+        FTH_TRY(find_ways(walk, index, &plan, edge.bytes, &confirmed, error));
+    else
+        FTH_TRY(fth_note_unknown(walk->discovery->gpu, walk->names[index], "ways",
+                                 "the first cache hides whether few elements fit", error));
     return note_size(walk, index, &edge, confirmed, error);
 }
 
@@ -336,7 +349,7 @@ static enum fth_status find_hierarchy(struct walk_through *walk, struct fth_erro
     FTH_TRY(fth_probe_curve(&discovery->prober, &walk->first, walk->line.bytes,
                             longest_bytes < walk->max_bytes ? longest_bytes : walk->max_bytes,
                             &walk->curve, error));
-    fth_find_levels(&walk->curve, &walk->hierarchy);
+    fth_find_levels(&walk->first, &walk->curve, &walk->hierarchy);
     /* A plateau at the end may be that of a cache. */
     walk->hierarchy.complete = walk->hierarchy.complete && !walk->is_limited;
     name_caches(walk);

@@ -25,6 +25,8 @@ enum {
  * latencies of two levels. Chosen: TLB misses raise the latency within a level, and soft edges of
  * caches have slopes of 0.5 and more. */
 static const double max_slope = 0.22, min_ratio = 1.25;
+/* Slopes that differ by less are equal. */
+static const double same_slope = 0.01;
 /* A rise is that of a TLB if TLB misses explain more than this fraction of it. Chosen. */
 static const double tlb_fraction = 0.5;
 
@@ -69,7 +71,7 @@ enum fth_status fth_probe_curve(const struct fth_prober *prober,
                                 uint64_t max_bytes, struct fth_curve *curve,
                                 struct fth_error *error)
 {
-    double bytes = (double)first->edge_bytes / 2;
+    double bytes = (double)first->edge_bytes / 4;
     curve->line_bytes = line_bytes;
     curve->count = curve->samples = 0;
     while (curve->count < FTH_CURVE_POINTS && bytes <= (double)max_bytes) {
@@ -140,9 +142,20 @@ static double slope_after(const struct fth_curve *curve, size_t point)
 static void add_plateau(const struct fth_curve *curve, size_t from, size_t to,
                         struct fth_hierarchy *hierarchy)
 {
-    const size_t middle = (from + to) / 2;
+    size_t middle = from + (to - from) / 2;
+    double slope = INFINITY;
+    /* The flattest place; the first of several, because TLB misses increase with the footprint. */
+    for (size_t i = from; i < to; i++) {
+        const double steepest =
+            fmax(i > from ? slope_after(curve, i - 1) : 0, slope_after(curve, i));
+        if (steepest < slope - same_slope) {
+            slope = steepest;
+            middle = i;
+        }
+    }
     const struct fth_hierarchy_level level = {.cycles = curve->cycles[middle],
                                               .tlb_cycles = tlb_cost(curve, middle),
+                                              .slope = slope,
                                               .bytes = curve->bytes[middle],
                                               .low_bytes = curve->bytes[from],
                                               .high_bytes = curve->bytes[to]};
@@ -161,9 +174,17 @@ static void add_plateau(const struct fth_curve *curve, size_t from, size_t to,
         hierarchy->levels[hierarchy->count++] = level;
 }
 
-void fth_find_levels(const struct fth_curve *curve, struct fth_hierarchy *hierarchy)
+void fth_find_levels(const struct fth_first_cache *first, const struct fth_curve *curve,
+                     struct fth_hierarchy *hierarchy)
 {
-    *hierarchy = (struct fth_hierarchy){.count = 0};
+    const uint64_t inside = first->edge_bytes / 4;
+    *hierarchy = (struct fth_hierarchy){
+        .count = 1,
+        .levels = {{.cycles = first->hit_cycles,
+                    .bytes = inside,
+                    .low_bytes = inside,
+                    .high_bytes = 2 * inside}},
+    };
     for (size_t i = 0; i + 1 < curve->count;) {
         size_t end = i;
         while (end + 1 < curve->count && slope_after(curve, end) <= max_slope)

@@ -30,13 +30,20 @@ enum {
     ROUNDS = 8,
     GROUP = 2,
     GROUPS = ROUNDS / GROUP, /* groups of rounds must agree */
-    UNIT_BYTES = 1024,       /* sizes are multiples of it */
-    MAX_ODD_PART = 15        /* a size is a power of two times an odd number up to this */
+    BISECTIONS = 7,
+    BISECTION_ROUNDS = 3,
+    UNIT_BYTES = 1024, /* sizes are multiples of it */
+    MAX_ODD_PART = 15  /* a size is a power of two times an odd number up to this */
 };
-/* At the turn, at most this fraction of the loads misses. Minimum number of misses per line beyond
- * the size: one at least for every policy, minus noise. A deviation is significant if it is this
- * many standard deviations of the points before. Chosen. */
-static const double max_missed_before = 0.04, min_misses_per_line = 0.6, significant = 5;
+/* Fraction of the loads that miss at the footprint in the middle of the search. */
+static const double missed_at_edge = 0.1;
+/* At the turn, at most this fraction of the loads misses, plus those that the lines of the timing
+ * code cause. Chosen. */
+static const double max_missed_before = 0.06, max_background = 10;
+/* Minimum number of misses per line beyond the size: one at least for every policy, minus noise. A
+ * deviation is significant if it is this many standard deviations of the points before. A turn is
+ * sharp if it has this fraction of the misses of the sharpest one. Chosen. */
+static const double min_misses_per_line = 0.6, significant = 5, sharp_fraction = 0.5;
 
 /* The footprints of a search, and the misses per pass that each round shows. */
 struct turn_search {
@@ -76,38 +83,79 @@ static double fit_line(const double *misses, size_t from, size_t end, double *sl
     return sqrt(squares / (n - 2));
 }
 
-/* Returns the index of the last footprint before the turn; 0: there is none. */
-static size_t find_turn(const struct turn_search *search, const double *misses)
+/* Returns by how many misses the footprints after `last` exceed the line through those before; 0:
+ * it is not significant. */
+static double turn_at(const struct turn_search *search, const double *misses, size_t last)
 {
     const double lines = (double)(search->step_bytes / search->plan->line_bytes);
-    for (size_t last = LEFT_STEPS - 1; last + RIGHT_STEPS < STEPS; last++) {
-        double slope, at_0;
-        const double deviation = fit_line(misses, last + 1 - LEFT_STEPS, last + 1, &slope, &at_0);
-        bool turns = true;
-        for (size_t i = 1; i <= RIGHT_STEPS && turns; i++) {
-            const double more = misses[last + i] - at_0 - slope * (double)(last + i);
-            turns = more > fmax(significant * deviation, min_misses_per_line * lines * (double)i);
-        }
-        const double loads = (double)(search->first_bytes + last * search->step_bytes) /
-                             (double)search->plan->line_bytes;
-        if (turns)
-            return misses[last] <= max_missed_before * loads + 1 ? last : 0;
+    double slope, at_0, more = 0;
+    const double deviation = fit_line(misses, last + 1 - LEFT_STEPS, last + 1, &slope, &at_0);
+    for (size_t i = 1; i <= RIGHT_STEPS; i++) {
+        more = misses[last + i] - at_0 - slope * (double)(last + i);
+        if (more <= fmax(significant * deviation, min_misses_per_line * lines * (double)i))
+            return 0;
     }
-    return 0;
+    return more;
+}
+
+/* Returns the index of the last footprint before the first sharp turn; 0: there is none. Lines that
+ * the timing code uses can cause less sharp turns before. */
+static size_t find_turn(const struct turn_search *search, const double *misses)
+{
+    double sharpest = 0;
+    size_t turn = LEFT_STEPS - 1;
+    for (size_t last = LEFT_STEPS - 1; last + RIGHT_STEPS < STEPS; last++)
+        sharpest = fmax(sharpest, turn_at(search, misses, last));
+    if (!(sharpest > 0))
+        return 0;
+    while (turn_at(search, misses, turn) < sharp_fraction * sharpest)
+        turn++;
+    const double loads = (double)(search->first_bytes + turn * search->step_bytes) /
+                         (double)search->plan->line_bytes;
+    return misses[turn] <= max_missed_before * loads + max_background ? turn : 0;
 }
 
 /* Chooses the footprints: steps of a power of two times the line. */
-static void plan_steps(struct turn_search *search)
+static void plan_steps(struct turn_search *search, uint64_t edge_bytes)
 {
     const struct fth_edge_plan *plan = search->plan;
     search->step_bytes = plan->line_bytes;
-    while (2 * search->step_bytes <= plan->edge_bytes / STEPS_PER_SIZE)
+    while (2 * search->step_bytes <= edge_bytes / STEPS_PER_SIZE)
         search->step_bytes *= 2;
     const uint64_t unit = search->step_bytes > UNIT_BYTES ? search->step_bytes : UNIT_BYTES;
-    const uint64_t centre = (plan->edge_bytes + unit / 2) / unit * unit;
+    const uint64_t centre = (edge_bytes + unit / 2) / unit * unit;
     search->first_bytes = centre > STEPS_BELOW * search->step_bytes
                               ? centre - STEPS_BELOW * search->step_bytes
                               : search->step_bytes;
+}
+
+/* Finds the footprint at which the fraction `missed_at_edge` of the loads misses. */
+static enum fth_status find_centre(const struct fth_prober *prober,
+                                   const struct fth_edge_plan *plan, uint64_t *bytes,
+                                   struct fth_edge *edge, struct fth_error *error)
+{
+    uint64_t fits = plan->edge_bytes * 3 / 4, misses = plan->edge_bytes * 3 / 2;
+    for (unsigned i = 0; i < BISECTIONS; i++) {
+        struct fth_pass passes[BISECTION_ROUNDS];
+        struct fth_pass_time times[BISECTION_ROUNDS];
+        const uint64_t middle = (fits + misses) / 2, count = middle / plan->line_bytes;
+        double least = INFINITY;
+        for (unsigned round = 0; round < BISECTION_ROUNDS; round++)
+            passes[round] = (struct fth_pass){plan->first->path, plan->line_bytes, count, round, 0};
+        FTH_TRY(fth_time_passes(prober, plan->first->resolution, passes, BISECTION_ROUNDS, times,
+                                error));
+        for (size_t round = 0; round < BISECTION_ROUNDS; round++) {
+            least = fmin(least, times[round].cycles);
+            edge->samples += times[round].samples;
+        }
+        const double load = (least - plan->first->overhead_cycles) / (double)count;
+        if (load - plan->hit_cycles > missed_at_edge * (plan->miss_cycles - plan->hit_cycles))
+            misses = middle;
+        else
+            fits = middle;
+    }
+    *bytes = misses;
+    return FTH_OK;
 }
 
 /* Times all footprints in all rounds. */
@@ -148,7 +196,9 @@ enum fth_status fth_probe_edge(const struct fth_prober *prober, const struct fth
     struct turn_search search = {.plan = plan};
     double misses[STEPS];
     *edge = (struct fth_edge){0};
-    plan_steps(&search);
+    uint64_t centre = 0;
+    FTH_TRY(find_centre(prober, plan, &centre, edge, error));
+    plan_steps(&search, centre);
     FTH_TRY(measure(prober, &search, edge, error));
     take_minimum(&search, 0, ROUNDS, misses);
     const size_t turn = find_turn(&search, misses);

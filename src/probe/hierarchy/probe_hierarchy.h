@@ -104,7 +104,7 @@ struct fth_curve {
 };
 /* Distance of the loads that show the cost of TLB misses: the smallest page size. */
 enum { FTH_PAGED_BYTES = 4096 };
-/* Measures the curve from half the size of the first cache up to `max_bytes`. */
+/* Measures the curve from a quarter of the size of the first cache up to `max_bytes`. */
 FTH_MUST_USE enum fth_status fth_probe_curve(const struct fth_prober *prober,
                                              const struct fth_first_cache *first,
                                              uint64_t line_bytes, uint64_t max_bytes,
@@ -113,9 +113,10 @@ FTH_MUST_USE enum fth_status fth_probe_curve(const struct fth_prober *prober,
 /* A level of the hierarchy: a part of the curve where the latency hardly depends on the
  * footprint. */
 struct fth_hierarchy_level {
-    double cycles;                  /* of a load in the middle of the plateau */
+    double cycles;                  /* of a load where the plateau is flattest */
+    double slope;                   /* relative increase per doubling of the footprint there */
     double tlb_cycles;              /* the part of it that TLB misses cause, approximately */
-    uint64_t bytes;                 /* footprint in the middle of the plateau */
+    uint64_t bytes;                 /* footprint where it is flattest */
     uint64_t low_bytes, high_bytes; /* its ends */
 };
 /* The levels of a curve. The last one is the memory if `complete`. */
@@ -125,9 +126,10 @@ struct fth_hierarchy {
     bool complete; /* the curve ends with a plateau */
     bool too_many; /* there are more plateaus than levels */
 };
-/* Finds the levels. A rise that a chain with the same pages and fewer lines shows as well is caused
- * by a TLB, and does not separate two levels. */
-void fth_find_levels(const struct fth_curve *curve, struct fth_hierarchy *hierarchy);
+/* Finds the levels, of which the first one is the first cache. A rise that a chain with the same
+ * pages and fewer lines shows as well is caused by a TLB, and does not separate two levels. */
+void fth_find_levels(const struct fth_first_cache *first, const struct fth_curve *curve,
+                     struct fth_hierarchy *hierarchy);
 /* Returns the smallest footprint of the curve whose latency is at least `cycles`, interpolated; 0:
  * none. */
 uint64_t fth_curve_reaches(const struct fth_curve *curve, double cycles);
