@@ -181,7 +181,7 @@ static double add_cpu(struct fth_rng *rng, struct fth_gpu *gpu, bool regular)
     set_text(gpu, "device", "vendor", one_in(rng, 2) ? "Intel" : "ARM");
     set_text(gpu, "device", "kind", "cpu");
     set_number(gpu, "device", "sms", (double)sms);
-    if (one_in(rng, 2))
+    if (one_in(rng, 3))
         set_number(gpu, "device", "clock_resolution_cycles", (double)between(rng, 2, 40));
     add_cache(rng, gpu, &(struct cache_range){"l1", line, 14, 15, 2, 4, latency, true}, regular);
     set_text(gpu, "l1", "scope", "sm");
@@ -230,7 +230,7 @@ struct fth_gpu *hierarchy_gpu(uint64_t seed)
 bool hierarchy_is_regular(const struct fth_gpu *gpu)
 {
     static const char *const caches[] = {"vector_l1", "l1", "l2", "l3"};
-    bool regular = true;
+    bool regular = fth_gpu_number(gpu, "device", "clock_resolution_cycles", 1) <= 1;
     for (size_t i = 0; i < FTH_COUNT(caches); i++) {
         const char *policy = fth_gpu_text(gpu, caches[i], "policy");
         const char *index = fth_gpu_text(gpu, caches[i], "index");

@@ -15,8 +15,8 @@ enum hierarchy_kind {
     HIERARCHY_KINDS
 };
 struct fth_gpu *hierarchy_gpu(uint64_t seed);
-/* Whether all caches are regular, so that every size, line and latency can be found: they replace
- * the least recently used line, and their sets follow from the address without a hash. */
+/* Whether every size, line and latency can be found: all caches replace the least recently used
+ * line, their sets follow from the address without a hash, and the clock counts single cycles. */
 bool hierarchy_is_regular(const struct fth_gpu *gpu);
 /* Adds noise: one cycle of jitter, and one load in 1,000 takes ten times as long. */
 void make_hierarchy_noisy(struct fth_gpu *gpu, uint64_t seed);

@@ -32,8 +32,6 @@ static const char *const elements[] = {"vector_l1",   "l1",  "l2",     "l3",    
                                        "constant_l1", "lds", "shared", "memory"};
 static const char *const attributes[] = {"size_bytes", "line_bytes", "latency_cycles", "ways",
                                          "sets"};
-/* Attributes that must be known if the caches are regular. */
-enum { REQUIRED = 3 };
 
 enum verdict { RIGHT, UNKNOWN, NOT_REQUIRED, UNEXPLAINED, DOUBTED, WRONG, NONEXISTENT, VERDICTS };
 static const char *const words[VERDICTS] = {"right",   "unknown", "unknown",    "no reason",
@@ -66,6 +64,8 @@ static const char *reason_of(const struct fth_gpu *found, const char *element,
                              const char *attribute)
 {
     const char *reason = fth_gpu_unknown(found, element, attribute);
+    if (!reason && strcmp(attribute, "sets") == 0) /* they follow from the ways */
+        reason = fth_gpu_unknown(found, element, "ways");
     if (!reason)
         reason = fth_gpu_unknown(found, element, "size_bytes");
     if (!reason && !fth_gpu_attribute(found, element, "latency_cycles"))
@@ -80,6 +80,15 @@ static bool is_measured(const struct fth_attribute *attribute)
     return attribute && attribute->source != FTH_SOURCE_DRIVER;
 }
 
+/* Whether a figure must be known: sizes, lines and latencies of a device with regular caches. Not
+ * the line of an L3, which fathom only measures up to some size, because that takes long. */
+static bool is_required(const struct fth_gpu *truth, const char *element, const char *attribute)
+{
+    return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
+           strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&
+           (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0);
+}
+
 static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *found,
                           const char *element, size_t index)
 {
@@ -89,9 +98,7 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
     if (!measured) {
         if (!reason_of(found, element, attributes[index]))
             return UNEXPLAINED;
-        return index < REQUIRED && hierarchy_is_regular(truth) && !work.noisy && !work.published
-                   ? UNKNOWN
-                   : NOT_REQUIRED;
+        return is_required(truth, element, attributes[index]) ? UNKNOWN : NOT_REQUIRED;
     }
     const double error = fabs(measured->number - expected->number);
     if (error <= (latency ? fmax(close_cycles, close_fraction * expected->number) : 0))
