@@ -2,7 +2,7 @@
  * behind the L2, caches that groups of SMs share, coarse clocks, and chains in pseudo-random order
  * through all levels. */
 #include "described_device.h"
-#include "simulated.h"
+#include "device/simulated.h"
 
 /* Eight compute units, two of which share a scalar L1, and four an L2. */
 #define AMD                                                                                        \
