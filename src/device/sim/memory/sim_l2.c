@@ -75,20 +75,24 @@ void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms)
             l2->ports[i].memory.unpaired_reads = l2->ports[i].link.unpaired_reads = 0;
 }
 
-/* Creates the caches that accesses of the SM use, if they do not exist yet. Returns false without
- * memory. */
+/* Creates a cache if it does not exist yet. Without memory, sets l2->failed and returns false. */
+static bool create_once(struct fth_sim_l2 *l2, const struct fth_sim_shape *shape, uint32_t index,
+                        struct fth_cache **cache)
+{
+    if (*cache || fth_sim_cache_create(shape, l2->plan->seed + index, cache, NULL) == FTH_OK)
+        return true;
+    l2->failed = true;
+    return false;
+}
+
+/* Creates the caches that accesses of the SM use. Returns false without memory. */
 static bool prepare(struct fth_sim_l2 *l2, uint32_t sm)
 {
     const struct fth_sim_plan *plan = l2->plan;
     const uint32_t near = plan->near_partitions[sm];
     const uint32_t owner = plan->has_l3 ? fth_sim_owner(&plan->l3, sm) : 0;
-    if (!l2->partitions[near])
-        l2->failed = fth_sim_cache_create(&plan->l2, plan->seed + near, &l2->partitions[near],
-                                          NULL) != FTH_OK;
-    if (plan->has_l3 && !l2->l3[owner] && !l2->failed)
-        l2->failed =
-            fth_sim_cache_create(&plan->l3, plan->seed + owner, &l2->l3[owner], NULL) != FTH_OK;
-    return !l2->failed;
+    return create_once(l2, &plan->l2, near, &l2->partitions[near]) &&
+           (!plan->has_l3 || create_once(l2, &plan->l3, owner, &l2->l3[owner]));
 }
 
 /* Reads `bytes` of memory of another program through a cache; NULL: it is not used yet. */
