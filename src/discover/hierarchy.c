@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum {
+    LINE_ATTEMPTS = 3,      /* to measure the line of the first cache, which the rest depends on */
     MAX_CACHES = 4,         /* that have a name */
     MAX_ELEMENTS = 1 << 22, /* of a chain: a pass takes at most 2^32 cycles, those of a sample */
     SIM_MAX_ELEMENTS = 1 << 16,     /* of a chain on a simulated device, where they take long */
@@ -21,6 +22,10 @@ static const double rise_begins = 0.03, rise_ends = 0.97;
 /* Cost of TLB misses that the note of a latency mentions, as a fraction of the latency. */
 static const double mentioned_tlb_fraction = 0.03;
 
+/* Maximum ratio of the footprints and of the latencies at the ends of the rise between two caches.
+ * Chosen: caches with scattered pages or random replacement miss with nearly all loads at four
+ * times the size, and no cache is eight times as slow as the one before. */
+static const double max_rise_width = 4.8, max_rise_height = 8;
 /* Confidence below which a latency is reported as unknown. Chosen. */
 static const double min_latency_confidence = 0.5;
 /* Relative increase of the latency per doubling of the footprint up to which a plateau is flat, and
@@ -35,7 +40,8 @@ struct walk_through {
     bool is_cpu, is_amd;
     uint64_t max_bytes;         /* the largest footprint */
     uint64_t max_edge_elements; /* lines of a cache whose size is searched */
-    bool is_limited;            /* larger footprints would take too long */
+    bool hides;      /* a level seems to be hidden, so that the names of later ones are not known */
+    bool is_limited; /* larger footprints would take too long */
     struct fth_first_cache first;
     struct fth_hierarchy_line line;
     struct fth_curve curve;
@@ -83,6 +89,15 @@ static enum fth_status note_number(const struct walk_through *walk, const char *
 
 /* ---- names ---- */
 
+/* Whether another level may be between two: the rise between them is too wide or too high for one
+ * cache. */
+static bool hides_level(const struct fth_hierarchy_level *near,
+                        const struct fth_hierarchy_level *far)
+{
+    return (double)far->low_bytes > max_rise_width * (double)near->high_bytes ||
+           far->cycles > max_rise_height * near->cycles;
+}
+
 /* Names the caches in the order of their latency. AMD calls the cache of a compute unit L0 or
  * vector L1; where there are four caches, the second one is the L1 of a shader array. */
 static void name_caches(struct walk_through *walk)
@@ -95,6 +110,11 @@ static void name_caches(struct walk_through *walk)
     const char *const *names = !walk->is_amd ? other : walk->caches > 3 ? four : amd;
     for (size_t i = 0; i < MAX_CACHES; i++)
         walk->names[i] = names[i];
+    for (size_t i = 1; i < walk->caches; i++)
+        if (hides_level(&walk->hierarchy.levels[i - 1], &walk->hierarchy.levels[i])) {
+            walk->hides = true;
+            walk->caches = i;
+        }
     /* Without the last levels, the second one can be either. */
     if (walk->is_amd && walk->caches > 1 && !walk->hierarchy.complete)
         walk->caches = 1;
@@ -155,6 +175,11 @@ static enum fth_status find_latencies(const struct walk_through *walk, struct ft
     const struct fth_hierarchy *hierarchy = &walk->hierarchy;
     for (size_t i = 0; i < walk->caches; i++)
         FTH_TRY(find_latency(walk, walk->names[i], &hierarchy->levels[i], error));
+    if (walk->hides && walk->names[walk->caches] && wants(walk, walk->names[walk->caches]))
+        FTH_TRY(fth_note_unknown(walk->discovery->gpu, walk->names[walk->caches], "latency_cycles",
+                                 "the latency rises over so many footprints that a level may be "
+                                 "hidden",
+                                 error));
     if (!wants(walk, "memory"))
         return FTH_OK;
     if (hierarchy->complete && hierarchy->count > 1 && !hierarchy->too_many)
@@ -317,7 +342,14 @@ static enum fth_status find_first_line(struct walk_through *walk, struct fth_err
                                                  .hit_cycles = walk->first.hit_cycles,
                                                  .miss_cycles = walk->first.miss_cycles,
                                                  .size_bytes = walk->first.edge_bytes};
-    FTH_TRY(fth_probe_hierarchy_line(&walk->discovery->prober, &plan, &walk->line, error));
+    enum fth_status status = FTH_INCONCLUSIVE;
+    for (unsigned i = 0; i < LINE_ATTEMPTS && status == FTH_INCONCLUSIVE; i++) {
+        if (i && error)
+            *error = FTH_NO_ERROR;
+        status = fth_probe_hierarchy_line(&walk->discovery->prober, &plan, &walk->line, error);
+    }
+    if (status != FTH_OK)
+        return status;
     return note_number(walk, first_name(walk), "line_bytes", walk->line.bytes, &walk->line.evidence,
                        walk->line.samples, "bytes that a load brings into the cache", error);
 }
@@ -388,6 +420,10 @@ static const struct fth_stage stages[] = {
      .elements = {"vector_l1", "l1", "l2", "l3", "memory"},
      .own_steps = true,
      .run = fth_discover_hierarchy},
+    {.name = "constant and shared memory",
+     .fraction = 0.8,
+     .elements = {"scalar_l1", "constant_l1", "lds", "shared"},
+     .run = fth_discover_scratch},
     {.name = "bandwidth",
      .fraction = 0.9,
      .elements = {"memory"},

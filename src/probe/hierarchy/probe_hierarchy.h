@@ -176,4 +176,25 @@ FTH_MUST_USE enum fth_status fth_probe_level_latency(const struct fth_prober *pr
                                                      struct fth_figure *figure,
                                                      struct fth_error *error);
 
+/* ---- hierarchy_scratch.c ---- */
+
+/* Measures the line of the constant cache with a footprint of `bytes`, which does not fit. */
+FTH_MUST_USE enum fth_status fth_probe_constant_line(const struct fth_prober *prober,
+                                                     const struct fth_first_cache *first,
+                                                     uint64_t bytes,
+                                                     struct fth_hierarchy_line *line,
+                                                     struct fth_error *error);
+
+/* The shared memory of a work-group. */
+struct fth_scratch {
+    double latency_cycles;
+    uint64_t size_bytes;
+    size_t samples;
+};
+/* Measures it. `max_bytes`: the largest chain that a request may have there. FTH_INCONCLUSIVE:
+ * there is more; the latency is known then. FTH_UNSUPPORTED: there is none. */
+FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober, uint64_t max_bytes,
+                                               struct fth_scratch *scratch,
+                                               struct fth_error *error);
+
 #endif
