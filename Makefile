@@ -100,7 +100,9 @@ closure:
 	  for arguments in '1 500' 'noisy 1 500'; do \
 	  echo "test_full_closure $$arguments"; $(BUILD)/tests/test_full_closure $$arguments || result=1; done; \
 	  for arguments in '1 100' 'noisy 1 100'; do \
-	  echo "test_bench_closure $$arguments"; $(BUILD)/tests/test_bench_closure $$arguments || result=1; done; exit $$result
+	  echo "test_bench_closure $$arguments"; $(BUILD)/tests/test_bench_closure $$arguments || result=1; done; \
+	  for arguments in 'jobs=$(JOBS) 1 200' 'noisy jobs=$(JOBS) 1 100' 'published'; do \
+	  echo "test_hierarchy_closure $$arguments"; $(BUILD)/tests/test_hierarchy_closure $$arguments || result=1; done; exit $$result
 
 # Compares traces of the workloads, at the sizes in their launch files, with the counters of an H200.
 # Takes a minute.

@@ -59,7 +59,8 @@ enum { FTH_FIRST_HEADER_ARRAY = 8, FTH_HEADER_BYTES = 128 << 10 };
  * count (step and count must have no common factor). With a seed, the hops visit the elements in a
  * pseudo-random order instead (fth_chain_order), which no prefetcher can predict: only in global
  * memory, for at most FTH_MAX_SHUFFLED elements. Chains with the same array number share memory;
- * within one request they must have the same stride, step and seed. */
+ * within one request they must have the same stride, step and seed. If they have a seed, they also
+ * have the same count, and the same start or no element in common. */
 enum { FTH_MAX_SHUFFLED = 1 << 26 };
 struct fth_chain {
     unsigned array; /* number of the array, chosen by the caller */

@@ -125,6 +125,21 @@ static enum fth_status lower_confidences(struct fth_gpu *gpu, const struct fth_s
     return FTH_OK;
 }
 
+/* Returns the fraction of the progress at which the stage ends. */
+static double end_of(const struct fth_stage *stage)
+{
+    for (size_t i = 0; fth_discovery_stage(i) || fth_hierarchy_stage(i); i++) {
+        const struct fth_stage *next = NULL;
+        if (stage == fth_discovery_stage(i))
+            next = fth_discovery_stage(i + 1);
+        else if (stage == fth_hierarchy_stage(i))
+            next = fth_hierarchy_stage(i + 1);
+        if (next)
+            return next->fraction;
+    }
+    return 1;
+}
+
 enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
                                         const struct fth_stage *stage, struct fth_error *error)
 {
@@ -132,7 +147,7 @@ enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
         return FTH_OK;
     FTH_TRY(fth_discovery_check_interrupt(discovery, error));
     discovery->from = stage->fraction;
-    discovery->to = stage < &stages[FTH_COUNT(stages) - 1] ? stage[1].fraction : 1;
+    discovery->to = end_of(stage);
     if (!stage->own_steps)
         fth_discovery_report_step(discovery, stage->name, 0);
     FTH_TRY(stage->run(discovery, error));
@@ -292,8 +307,14 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
                                   struct fth_error *error)
 {
     enum fth_status status = begin(discovery, options, error);
-    for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
-        status = fth_discovery_run_stage(discovery, &stages[i], error);
+    const bool hierarchy = status == FTH_OK && fth_discovery_uses_hierarchy(discovery->gpu);
+    const struct fth_stage *stage;
+    for (size_t i = 0; status == FTH_OK; i++) {
+        stage = hierarchy ? fth_hierarchy_stage(i) : fth_discovery_stage(i);
+        if (!stage)
+            break;
+        status = fth_discovery_run_stage(discovery, stage, error);
+    }
     if (discovery->gpu)
         order_elements(discovery->gpu);
     if (status != FTH_OK && status != FTH_INTERRUPTED) {

@@ -10,6 +10,8 @@
  *   l2_memory.c         L2, memory
  *   tlbs.c              TLBs
  *   rates.c             bandwidth
+ *   hierarchy.c         the stages of CPUs, and of GPUs of other vendors than NVIDIA
+ *   scratch.c           ... constant and shared memory of these GPUs
  *   dissect/dissect.c   'fathom dissect': which elements it dissects, in which order
  *   dissect_cache.c     ... sets, ways and policies of caches
  *   dissect_code.c      ... ways of instruction caches
@@ -64,6 +66,10 @@ struct fth_stage {
 
 /* Returns the `index`-th stage in the order in which they run; NULL past the last. */
 const struct fth_stage *fth_discovery_stage(size_t index);
+/* hierarchy.c: does the same for devices whose caches are measured by whole passes over chains, and
+ * tells whether the described device is one of them. */
+const struct fth_stage *fth_hierarchy_stage(size_t index);
+bool fth_discovery_uses_hierarchy(const struct fth_gpu *gpu);
 /* Runs a stage, if it is to be run. If another program has interrupted this or an earlier stage,
  * lowers the confidence of the figures of its elements. */
 FTH_MUST_USE enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
@@ -89,7 +95,8 @@ FTH_MUST_USE enum fth_status fth_discovery_run(struct fth_discovery *discovery,
 
 fth_stage_function fth_discover_l2_latency, fth_discover_sm, fth_discover_shared,
     fth_discover_constants, fth_discover_memory, fth_discover_l2, fth_discover_tlbs,
-    fth_discover_cold, fth_discover_rates, fth_discover_carveouts;
+    fth_discover_cold, fth_discover_rates, fth_discover_carveouts, fth_discover_hierarchy,
+    fth_discover_scratch;
 /* Measures figures that contradict each other again. If the contradiction remains, removes a figure
  * and states the reason under "unknown". */
 fth_stage_function fth_discover_gates;

@@ -300,6 +300,55 @@ static void walks_in_other_orders(struct fth_device *device)
     free_samples(samples, 3);
 }
 
+/* Chains in pseudo-random order: a short one, which the first cache holds, a longer one, and two in
+ * one request. `optional`: the device is a recording, which may be older than these requests. */
+static void walks_shuffled_chains(struct fth_device *device, bool optional)
+{
+    struct fth_request requested[3] = {request(-1), request(-1), request(-1)};
+    struct fth_chain small = chain(64, 64), large = chain(256, 4096), other = small;
+    small.seed = large.seed = 5;
+    other.seed = 6;
+    other.array = 1;
+    for (size_t i = 0; i < 3; i++) {
+        const struct fth_chain timed = i == 1 ? large : small;
+        requested[i].alone = true;
+        add_step(&requested[i], FTH_STEP_WALK, FTH_PATH_CA, timed, 2);
+        if (i == 2)
+            add_step(&requested[i], FTH_STEP_TIME_PASS, FTH_PATH_CA, other, 4);
+        add_step(&requested[i], FTH_STEP_TIME_PASS, FTH_PATH_CA, timed, 5);
+    }
+    struct fth_samples samples[3] = {{0}};
+    struct fth_error error = FTH_NO_ERROR;
+    const enum fth_status status = fth_device_measure(device, requested, 3, samples, &error);
+    static const char description[] = "chains in pseudo-random order";
+    if (optional && status == FTH_UNAVAILABLE) {
+        printf("ok %d - %s # SKIP the recording has none\n", ++checks, description);
+        return;
+    }
+    if (status != FTH_OK) {
+        char text[sizeof error];
+        printf("# %s\n", fth_error_text(&error, text, sizeof text));
+    }
+    const bool good = status == FTH_OK && samples[0].status == FTH_OK &&
+                      samples[1].status == FTH_OK && samples[2].status == FTH_OK;
+    check(good, "%s are walked", description);
+    check(good && samples[0].count == 5 && samples[1].count == 5 && samples[2].count == 9,
+          "%s: one sample per pass", description);
+    if (good && samples[0].count == 5 && samples[1].count == 5 && samples[2].count == 9) {
+        const double near = median(samples[0].cycles, 5) / 64.0;
+        const double far = median(samples[1].cycles, 5) / 4096.0;
+        const double again = median(samples[2].cycles + 4, 5) / 64.0;
+        printf("# %s: %.1f cycles per load in 4 KiB, %.1f in 1 MiB\n", description, near, far);
+        check(near >= 1 && near < 1000 && far >= near && far < 10000,
+              "%s: the times per load are plausible", description);
+        check(again >= 0.5 * near && again <= 2 * near,
+              "%s: another chain in the same request changes little", description);
+    } else {
+        check(false, "%s: the times per load are plausible", description);
+    }
+    free_samples(samples, 3);
+}
+
 static void reports_impossible_requests(struct fth_device *device, size_t sms)
 {
     struct fth_request requested[4] = {request(-1), request(-1), request(-1), request(-1)};
@@ -363,6 +412,7 @@ int main(int count, char *argv[])
     }
     measures_large_batches(device, sms);
     walks_in_other_orders(device);
+    walks_shuffled_chains(device, strncmp(argv[1], "replay:", 7) == 0);
     reports_impossible_requests(device, sms);
     rejects_invalid_requests(device);
     check(fth_device_finish(device, &error) == FTH_OK, "the device finishes without an error");

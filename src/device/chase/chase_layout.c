@@ -228,8 +228,22 @@ static bool is_built(const struct fth_region *region, const struct fth_chain *ch
     return false;
 }
 
+/* Forgets the chains of a region that have elements where a new chain will have its own. */
+static void forget_overwritten(struct fth_region *region, const struct fth_chain *chain)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < region->built_count; i++) {
+        const uint64_t start = region->built[i].start;
+        const uint64_t distance = start > chain->start_bytes ? start - chain->start_bytes
+                                                             : chain->start_bytes - start;
+        if (distance % region->stride)
+            region->built[kept++] = region->built[i];
+    }
+    region->built_count = kept;
+}
+
 /* Builds a chain in pseudo-random order on the host and copies it to its region. The bytes between
- * the elements become 0, so that the region holds no other chain afterwards. */
+ * the elements keep their values, so that chains with other elements remain. */
 static enum fth_status build_shuffled(struct fth_layout *layout, struct fth_region *region,
                                       const struct fth_chain *chain, struct fth_error *error)
 {
@@ -239,15 +253,17 @@ static enum fth_status build_shuffled(struct fth_layout *layout, struct fth_regi
     uint32_t *order = calloc((size_t)chain->count, sizeof *order);
     unsigned char *links = calloc(1, (size_t)bytes);
     enum fth_status status = FTH_OK;
+    forget_overwritten(region, chain);
     if (!order || !links)
         status = fth_no_memory(error, "lay out chains", NULL);
+    if (status == FTH_OK && region->built_count)
+        status = runner->ops->download(runner->machine, links, first, bytes, error);
     if (status == FTH_OK) {
         fth_chain_order(chain, order);
         for (uint64_t i = 0; i < chain->count; i++) {
             const uint64_t next = first + order[(i + 1) % chain->count] * chain->stride_bytes;
             memcpy(links + order[i] * chain->stride_bytes, &next, sizeof next);
         }
-        region->built_count = 0;
         status = runner->ops->upload(runner->machine, first, links, bytes, error);
     }
     free(links);

@@ -205,6 +205,15 @@ static bool overlap(const struct fth_chain *a, const struct fth_chain *b)
            b->start_bytes < a->start_bytes + a->stride_bytes * a->count;
 }
 
+/* Whether two chains with a seed are the same, or of the same length with no element in common: an
+ * element of one lies at least 8 bytes, those of a link, from each element of the other. */
+static bool have_own_links(const struct fth_chain *a, const struct fth_chain *b)
+{
+    const uint64_t distance = a->start_bytes > b->start_bytes ? a->start_bytes - b->start_bytes
+                                                              : b->start_bytes - a->start_bytes;
+    return a->count == b->count && (distance == 0 || distance % a->stride_bytes != 0);
+}
+
 /* Checks that two chains in the same array do not need different values in the same word. */
 static enum fth_status check_pair(const struct fth_step *first, const struct fth_step *second,
                                   size_t index, struct fth_error *error)
@@ -230,7 +239,7 @@ static enum fth_status check_pair(const struct fth_step *first, const struct fth
     if (a->seed != b->seed)
         return fail_step(error, index, "chain.seed",
                          "array %u already has a chain with the seed %" PRIu64, b->array, a->seed);
-    if (a->seed && (a->start_bytes != b->start_bytes || a->count != b->count))
+    if (a->seed && !have_own_links(a, b))
         return fail_step(error, index, "chain.seed",
                          "array %u already has another chain with a seed", b->array);
     if (!overlap(a, b))

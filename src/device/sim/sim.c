@@ -40,6 +40,17 @@ struct sim {
 
 /* ---- facts ---- */
 
+/* Returns the size of the last cache, which the runner has to replace if a request is cold: that of
+ * the L2 as the driver reports it, or, if the driver reports none because the device is one of
+ * another vendor, the size of the larger one of L2 and L3. No probe sees this figure. */
+static uint64_t find_l2_bytes(const struct sim *sim)
+{
+    const struct fth_sim_plan *plan = &sim->plan;
+    if (!fth_sim_is_foreign(sim->facts))
+        return (uint64_t)fth_gpu_number(sim->facts, "l2", "size_bytes", 0);
+    return plan->l3.size_bytes > plan->l2.size_bytes ? plan->l3.size_bytes : plan->l2.size_bytes;
+}
+
 static void get_facts(void *machine, struct fth_machine_facts *facts)
 {
     const struct sim *sim = machine;
@@ -49,7 +60,7 @@ static void get_facts(void *machine, struct fth_machine_facts *facts)
         .sms = sim->plan.sms,
         .capability = dot ? (unsigned)(strtoul(text, NULL, 10) * 10 + strtoul(dot + 1, NULL, 10))
                           : DEFAULT_CAPABILITY,
-        .l2_bytes = (uint64_t)fth_gpu_number(sim->facts, "l2", "size_bytes", 0),
+        .l2_bytes = find_l2_bytes(sim),
         .memory_bytes = sim->plan.memory_bytes,
         .block_shared_bytes = sim->plan.shared_block_bytes,
         .texels = MAX_TEXELS,

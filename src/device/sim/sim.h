@@ -6,6 +6,7 @@
  *   sim_backend.c   opens "sim:h200"
  *   sim_facts.c     what a driver would report
  *   sim_plan.c      parameters, with defaults
+ *   sim_shape.c     sizes, sets and ways of caches; which SMs share one
  *   sim_place.c     the SMs on which blocks run
  *   sim_limits.c    figures that are too large to be simulated
  *   sim_timing.c    warps: scoreboard, clock, barriers
@@ -13,7 +14,7 @@
  *   sim_path.c      latency of a memory access
  *   sim_copies.c    asynchronous copies: the copy engine, and when copies are complete
  *   sim_caches.c    caches of the SMs
- *   sim_l2.c        L2 and its partitions, memory
+ *   sim_l2.c        L2 and its partitions, L3, memory
  *   sim_join.c      reads of several SMs that the L2 receives as one
  *   sim_hints.c     what cache operators and hints do
  *   sim_slices.c    slices of the L2, and their latencies
@@ -33,6 +34,7 @@
 #include "cache/cache.h"
 #include "device/machine.h"
 #include "device/sim/memory/sim_merge.h"
+#include "device/sim/sim_shape.h"
 #include "ptx/ptx.h"
 
 #define FTH_SIM_CYCLE 1000       /* time units per cycle */
@@ -50,37 +52,6 @@ FTH_MUST_USE enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
 void fth_sim_set_limit(void *machine, uint64_t max_instructions, const struct fth_log *log);
 
 /* ---- sim_plan.c ---- */
-
-/* The caches that SMs look up before the L2. */
-enum fth_sim_element {
-    FTH_SIM_L1,
-    FTH_SIM_TEXTURE,
-    FTH_SIM_READONLY,
-    FTH_SIM_CONSTANT_L1,
-    FTH_SIM_CONSTANT_L15,
-    FTH_SIM_INSTRUCTION_L0,
-    FTH_SIM_INSTRUCTION_L1,
-    FTH_SIM_INSTRUCTION_L15,
-    FTH_SIM_ELEMENTS
-};
-
-enum fth_sim_scope { FTH_SIM_SCOPE_SM, FTH_SIM_SCOPE_GPC, FTH_SIM_SCOPE_GPU };
-
-/* The complete parameters of one cache or TLB array. For a TLB, a line is a page. */
-struct fth_sim_shape {
-    uint64_t size_bytes, line_bytes, sector_bytes;
-    uint64_t fill_bytes; /* amount that a miss fetches, at least one sector */
-    uint64_t sets, ways;
-    const uint64_t *set_ways; /* [sets]; NULL: every set has `ways` ways */
-    const char *index, *policy;
-    const double *way_weights; /* NULL unless the policy is "weighted" */
-    size_t way_weight_count;
-    uint64_t rows, row_ways; /* 0 unless the policy is "clock" and the description has them */
-    const struct fth_hash_masks *masks; /* NULL: `index` applies */
-    enum fth_sim_scope scope;
-    uint32_t per_sm;      /* instances per SM */
-    enum fth_write write; /* what the cache itself does on a write; see also sim_path.c, sim_l2.c */
-};
 
 /* Time that one byte occupies a resource, in millionths of a cycle; 0: unlimited bandwidth. */
 struct fth_sim_rates {
@@ -106,6 +77,7 @@ struct fth_sim_l2_writes {
 };
 
 struct fth_sim_level {
+    const char *name; /* of the element of the description */
     bool present;
     unsigned array;     /* index into plan->arrays; elements that share storage have the same */
     int64_t latency;    /* of a hit */
@@ -165,6 +137,7 @@ struct fth_sim_plan {
     bool refill_free;         /* block_refill is "free" */
     unsigned issue_cycles;    /* cycles that one arithmetic instruction occupies its scheduler */
     double clock_mhz;
+    double clock_cycles; /* cycles by which %clock advances at a time */
 
     struct fth_sim_level levels[FTH_SIM_ELEMENTS];
     struct fth_sim_shape arrays[FTH_SIM_ELEMENTS];
@@ -199,6 +172,7 @@ struct fth_sim_plan {
     struct fth_sim_shape l2; /* of one partition */
     struct fth_sim_l2_writes l2_writes;
     uint32_t partitions;
+    bool l2_by_sm; /* the partitions are independent L2s, each of a group of SMs */
     const uint32_t *near_partitions; /* [sms] */
     uint64_t home_mask;
     const uint32_t *join_groups; /* [sms] SMs with the same number join reads; NULL: none does */
@@ -206,7 +180,10 @@ struct fth_sim_plan {
     bool joins_lines;            /* reads of different sectors of a line are joined, too */
     int64_t l2_latency, l2_far_latency, memory_latency, memory_far_latency;
     struct fth_sim_slices slices;
-    struct fth_sim_rates l2_rates, memory_rates; /* of the whole GPU */
+    bool has_l3; /* there is a cache behind the L2 */
+    struct fth_sim_shape l3;
+    int64_t l3_latency;
+    struct fth_sim_rates l2_rates, l3_rates, memory_rates; /* of the whole GPU */
     uint64_t memory_bytes;
     /* Refresh [0] and longer pauses [1]: memory delays accesses that arrive in the first `time` of
      * each period. Period 0: there are none. */
@@ -374,15 +351,6 @@ void fth_sim_caches_empty(struct fth_sim_caches *caches);
 /* Returns the instance of the element that the warp uses; NULL if memory is exhausted. */
 struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim_element element,
                                      uint32_t sm, uint32_t warp);
-/* Creates a cache of the given shape. Each instance gets its own `seed`, which matters for random
- * policies only. */
-FTH_MUST_USE enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, uint64_t seed,
-                                                  struct fth_cache **cache,
-                                                  struct fth_error *error);
-/* The index of the instance that an SM uses, for elements of the given scope, and the number of
- * such instances on the GPU. */
-uint32_t fth_sim_owner(enum fth_sim_scope scope, uint32_t sm);
-uint32_t fth_sim_owner_count(enum fth_sim_scope scope, uint32_t sms);
 /* Reads a range of bytes through the cache and fills what is missing. Returns true if every byte
  * hits. Otherwise sets *address and *bytes to the range that the next level has to deliver. */
 bool fth_sim_cache_read(struct fth_cache *cache, const struct fth_sim_shape *shape,
@@ -475,18 +443,21 @@ int64_t fth_sim_slice_wait(struct fth_sim_slice_load *load, uint32_t partition, 
 
 /* ---- sim_l2.c ---- */
 
-/* One SM's share of the bandwidth of L2 and memory. */
+/* One SM's share of the bandwidth of L2, L3 and memory. */
 struct fth_sim_l2_ports {
-    struct fth_sim_port l2, memory, link;
+    struct fth_sim_port l2, l3, memory, link;
 };
 
 struct fth_sim_l2 {
     const struct fth_sim_plan *plan;
-    struct fth_cache **partitions;  /* [plan->partitions] */
+    struct fth_cache **partitions; /* [plan->partitions]; NULL until first used */
+    struct fth_cache **l3;         /* [l3_count]; NULL until first used */
+    uint32_t l3_count;
     struct fth_sim_l2_ports *ports; /* [sm] */
     struct fth_sim_joins joins;
     struct fth_sim_slice_load load;
     uint32_t sharers; /* SMs with at least one block of the launch */
+    bool failed;      /* there was no memory for a cache */
 };
 
 FTH_MUST_USE enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan *plan,
@@ -687,6 +658,8 @@ bool fth_sim_on_copies(void *user, const struct fth_ptx_copy_event *event);
 
 /* ---- sim_facts.c ---- */
 
+/* Whether the description is that of a device of another vendor than NVIDIA. */
+bool fth_sim_is_foreign(const struct fth_gpu *gpu);
 /* Creates a description with only the figures that a driver would report. The caller owns it. */
 FTH_MUST_USE enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu,
                                                   const struct fth_sim_plan *plan,

@@ -5,39 +5,6 @@
 
 #include <stdlib.h>
 
-/* SMs that share an element of scope "gpc". The GPCs of recent GPUs have 16 to 18 SMs. */
-#define SMS_PER_GPC 16
-
-uint32_t fth_sim_owner(enum fth_sim_scope scope, uint32_t sm)
-{
-    return scope == FTH_SIM_SCOPE_SM ? sm : scope == FTH_SIM_SCOPE_GPC ? sm / SMS_PER_GPC : 0;
-}
-
-uint32_t fth_sim_owner_count(enum fth_sim_scope scope, uint32_t sms)
-{
-    return fth_sim_owner(scope, sms - 1) + 1;
-}
-
-enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, uint64_t seed,
-                                     struct fth_cache **cache, struct fth_error *error)
-{
-    const struct fth_cache_config config = {.line_bytes = shape->line_bytes,
-                                            .sector_bytes = shape->sector_bytes,
-                                            .sets = shape->sets,
-                                            .ways = shape->ways,
-                                            .set_ways = shape->set_ways,
-                                            .index = shape->index,
-                                            .policy = shape->policy,
-                                            .way_weights = shape->way_weights,
-                                            .way_weight_count = shape->way_weight_count,
-                                            .rows = shape->rows,
-                                            .row_ways = shape->row_ways,
-                                            .masks = shape->masks,
-                                            .write = shape->write,
-                                            .seed = seed};
-    return fth_cache_create(&config, cache, error);
-}
-
 /* Creates the array with a reduced size: the number of sets stays the same, and each set has fewer
  * ways. If the lines do not divide evenly, the first sets have one more way. */
 static enum fth_status create_smaller(const struct fth_sim_shape *shape, uint64_t size_bytes,
@@ -76,7 +43,7 @@ enum fth_status fth_sim_caches_init(struct fth_sim_caches *caches, const struct 
     *caches = (struct fth_sim_caches){.plan = plan};
     for (unsigned i = 0; i < plan->array_count; i++) {
         const struct fth_sim_shape *shape = &plan->arrays[i];
-        size_t count = (size_t)fth_sim_owner_count(shape->scope, plan->sms) * shape->per_sm;
+        size_t count = (size_t)fth_sim_owner_count(shape, plan->sms) * shape->per_sm;
         caches->instances[i] = calloc(count, sizeof *caches->instances[i]);
         if (!caches->instances[i])
             return fth_no_memory(error, "simulate GPU", NULL);
@@ -94,7 +61,7 @@ void fth_sim_caches_fini(struct fth_sim_caches *caches)
         if (!caches->instances[i])
             continue;
         const struct fth_sim_shape *shape = &caches->plan->arrays[i];
-        size_t count = (size_t)fth_sim_owner_count(shape->scope, caches->plan->sms) * shape->per_sm;
+        size_t count = (size_t)fth_sim_owner_count(shape, caches->plan->sms) * shape->per_sm;
         for (size_t k = 0; k < count; k++)
             fth_cache_destroy(caches->instances[i][k].cache);
         free(caches->instances[i]);
@@ -119,7 +86,7 @@ static struct fth_cache *prepare(struct fth_sim_caches *caches, unsigned array,
     uint64_t seed = plan->seed + (uint64_t)(instance - caches->instances[array]);
     instance->launch = caches->launch;
     if (instance->cache && instance->size_bytes == size_bytes) {
-        if (shape->scope == FTH_SIM_SCOPE_SM)
+        if (shape->scope == FTH_SIM_SCOPE_SM || shape->scope == FTH_SIM_SCOPE_GROUP)
             fth_cache_clear(instance->cache);
         return instance->cache;
     }
@@ -143,9 +110,9 @@ struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim
 {
     unsigned array = caches->plan->levels[element].array;
     const struct fth_sim_shape *shape = &caches->plan->arrays[array];
-    size_t index = shape->per_sm == 1 ? fth_sim_owner(shape->scope, sm)
-                                      : (size_t)fth_sim_owner(shape->scope, sm) * shape->per_sm +
-                                            warp % shape->per_sm;
+    size_t index = shape->per_sm == 1
+                       ? fth_sim_owner(shape, sm)
+                       : (size_t)fth_sim_owner(shape, sm) * shape->per_sm + warp % shape->per_sm;
     struct fth_sim_instance *instance = &caches->instances[array][index];
     if (instance->launch == caches->launch)
         return instance->cache;

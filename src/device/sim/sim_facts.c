@@ -5,31 +5,42 @@
 #include <math.h>
 #include <string.h>
 
+/* Devices of other vendors than NVIDIA are reached through OpenCL, which reports less. */
 static const struct {
     const char *section, *attribute;
+    bool by_opencl;
 } driver_attributes[] = {
-    {"device", "name"},
-    {"device", "vendor"},
-    {"device", "architecture"},
-    {"device", "compute_capability"},
-    {"device", "sms"},
-    {"device", "warp_size"},
-    {"device", "clock_mhz"},
-    {"device", "memory_clock_mhz"},
-    {"device", "memory_bus_bits"},
-    {"device", "max_threads_per_block"},
-    {"device", "max_threads_per_sm"},
-    {"shared", "size_bytes"},
-    {"shared", "max_block_bytes"},
-    {"l2", "size_bytes"},
-    {"memory", "size_bytes"},
-    {"registers", "size_bytes"},
+    {"device", "name", true},
+    {"device", "vendor", true},
+    {"device", "kind", true},
+    {"device", "architecture", false},
+    {"device", "compute_capability", false},
+    {"device", "sms", true},
+    {"device", "warp_size", true},
+    {"device", "clock_mhz", true},
+    {"device", "clock_source", true},
+    {"device", "clock_resolution_cycles", true},
+    {"device", "memory_clock_mhz", false},
+    {"device", "memory_bus_bits", false},
+    {"device", "max_threads_per_block", true},
+    {"device", "max_threads_per_sm", false},
+    {"shared", "size_bytes", false},
+    {"shared", "max_block_bytes", false},
+    {"l2", "size_bytes", false},
+    {"memory", "size_bytes", true},
+    {"registers", "size_bytes", false},
 };
 
 /* Scopes of the elements above. They have no source, because no driver reports them. */
 static const struct {
     const char *element, *scope;
 } scopes[] = {{"shared", "sm"}, {"l2", "gpu"}, {"memory", "gpu"}, {"registers", "sm"}};
+
+bool fth_sim_is_foreign(const struct fth_gpu *gpu)
+{
+    const char *vendor = fth_gpu_text(gpu, "device", "vendor");
+    return vendor && strcmp(vendor, "NVIDIA") != 0;
+}
 
 static enum fth_status find_section(struct fth_gpu *facts, const char *name,
                                     struct fth_gpu_section **section, struct fth_error *error)
@@ -83,11 +94,12 @@ enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth
     backend.text = "simulated";
     sms.number = plan->sms;
     memory.number = (double)plan->memory_bytes;
+    const bool foreign = fth_sim_is_foreign(gpu);
     FTH_TRY(fth_gpu_create(facts, error));
     for (size_t i = 0; i < FTH_COUNT(driver_attributes); i++) {
         const struct fth_attribute *known =
             fth_gpu_attribute(gpu, driver_attributes[i].section, driver_attributes[i].attribute);
-        if (!known)
+        if (!known || (foreign && !driver_attributes[i].by_opencl))
             continue;
         struct fth_attribute each = *known;
         if (strcmp(driver_attributes[i].attribute, "memory_clock_mhz") == 0)

@@ -13,9 +13,9 @@ static const struct limit {
     const char *attribute;
     double min, max;
 } limits[] = {
-    {"device", "sms", 1, 1024},      /* the maximum of runner.c */
-    {"device", "warp_size", 32, 32}, /* the PTX engine has no other */
+    {"device", "sms", 1, 1024}, /* the maximum of runner.c */
     {"device", "clock_mhz", 1, 10000},
+    {"device", "clock_resolution_cycles", 0, 1e6},
     {"device", "max_threads_per_sm", 1, 65536},
     {"device", "max_threads_per_block", 1, 65536},
     {"device", "cores_per_sm", 1, 65536},
@@ -30,8 +30,11 @@ static const struct limit {
     {"memory", "size_bytes", 1, (double)((uint64_t)1 << 42)},
     {"shared", "size_bytes", 1, 1 << 24}, /* the window of a block in a cluster, ptx/engine.h */
     {"shared", "max_block_bytes", 1, 1 << 24},
+    {"lds", "size_bytes", 1, 1 << 24},
+    {"lds", "max_block_bytes", 1, 1 << 24},
     {"registers", "size_bytes", 1, INFINITY}, /* not simulated */
     {"l2", "size_bytes", 1, 1 << 29},         /* twice the largest last-level cache of any GPU */
+    {"l3", "size_bytes", 1, 1 << 29},
     {NULL, "size_bytes", 1, 1 << 24},
     {NULL, "default_size_bytes", 1, 1 << 29},
     {NULL, "carveout_size_bytes", 1, 1 << 24},
@@ -126,9 +129,21 @@ static enum fth_status check_section(const struct fth_gpu *gpu,
     return FTH_OK;
 }
 
+/* The warps of simulated GPUs have 32 lanes, as those of the PTX engine and of NVIDIA's GPUs. The
+ * wavefronts of GPUs of other vendors have other sizes. Such a size is only reported; kernels are
+ * executed in warps of 32 lanes. */
+static enum fth_status check_warp_size(const struct fth_gpu *gpu, struct fth_error *error)
+{
+    const double size = fth_gpu_number(gpu, "device", "warp_size", 32);
+    if (size == 32 || fth_sim_is_foreign(gpu))
+        return FTH_OK;
+    return refuse(gpu, &gpu->device, "warp_size", size, size > 32 ? "above" : "below", 32, error);
+}
+
 enum fth_status fth_sim_check_description(const struct fth_gpu *gpu, struct fth_error *error)
 {
     FTH_TRY(check_section(gpu, &gpu->device, error));
+    FTH_TRY(check_warp_size(gpu, error));
     FTH_TRY(check_section(gpu, &gpu->noise, error));
     for (size_t i = 0; i < gpu->element_count; i++)
         FTH_TRY(check_section(gpu, &gpu->elements[i], error));
@@ -156,9 +171,6 @@ static enum fth_status add_lines(const struct fth_sim_shape *shape, const char *
 enum fth_status fth_sim_check_plan(const struct fth_sim_plan *plan, struct fth_error *error)
 {
     static const char *const tlbs[FTH_SIM_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
-    static const char *const elements[FTH_SIM_ELEMENTS] = {
-        "l1",           "texture",        "readonly",       "constant_l1",
-        "constant_l15", "instruction_l0", "instruction_l1", "instruction_l15"};
     uint64_t total = 0;
     for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++) {
         const struct fth_sim_level *level = &plan->levels[i];
@@ -167,16 +179,17 @@ enum fth_status fth_sim_check_plan(const struct fth_sim_plan *plan, struct fth_e
         for (unsigned k = 0; k < i; k++)
             first = first && !(plan->levels[k].present && plan->levels[k].array == level->array);
         if (first)
-            FTH_TRY(
-                add_lines(shape, elements[i],
-                          (uint64_t)fth_sim_owner_count(shape->scope, plan->sms) * shape->per_sm,
-                          &total, error));
+            FTH_TRY(add_lines(shape, level->name,
+                              (uint64_t)fth_sim_owner_count(shape, plan->sms) * shape->per_sm,
+                              &total, error));
     }
     FTH_TRY(add_lines(&plan->l2, "l2", plan->partitions, &total, error));
+    if (plan->has_l3)
+        FTH_TRY(
+            add_lines(&plan->l3, "l3", fth_sim_owner_count(&plan->l3, plan->sms), &total, error));
     for (unsigned i = 0; i < FTH_SIM_TLBS; i++)
         if (plan->tlbs[i].present)
             FTH_TRY(add_lines(&plan->tlbs[i].shape, tlbs[i],
-                              fth_sim_owner_count(plan->tlbs[i].shape.scope, plan->sms), &total,
-                              error));
+                              fth_sim_owner_count(&plan->tlbs[i].shape, plan->sms), &total, error));
     return FTH_OK;
 }

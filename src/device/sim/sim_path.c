@@ -2,9 +2,12 @@
  * Each request looks up the levels of its path until one has the data. The slowest request
  * determines the latency of the access.
  *
- *   global .ca     L1 ─┐                      global .nc   read-only ─┐
- *   global .cg …       ├─► TLBs ─► L2 ─► memory   texture  texture ───┤
- *   local          L1 ─┘                      constant  L1 ─► L1.5 ───┘
+ *   global .ca     L1 ─┐                             global .nc   read-only ─┐
+ *   global .cg …       ├─► TLBs ─► L2 ─► L3 ─► memory    texture  texture ───┤
+ *   local          L1 ─┘                             constant  L1 ─► L1.5 ───┘
+ *
+ * If the description has a vector L1 and an L1, that L1 is the outer L1 (FTH_SIM_OUTER_L1), which
+ * global, local and constant loads look up after the caches above.
  *
  * The latency of a request is that of the level that has the data, not a sum over levels. If the
  * description has the effect of the access's cache operator or hints, it applies (sim_hints.c). */
@@ -144,10 +147,12 @@ static const uint8_t *find_path(const struct fth_sim_plan *plan,
                                 const struct fth_ptx_access *access,
                                 const struct fth_sim_effect *effect)
 {
-    static const uint8_t none[] = {FTH_SIM_ELEMENTS}, l1[] = {FTH_SIM_L1, FTH_SIM_ELEMENTS},
+    static const uint8_t none[] = {FTH_SIM_ELEMENTS},
+                         l1[] = {FTH_SIM_L1, FTH_SIM_OUTER_L1, FTH_SIM_ELEMENTS},
                          readonly[] = {FTH_SIM_READONLY, FTH_SIM_ELEMENTS},
                          texture[] = {FTH_SIM_TEXTURE, FTH_SIM_ELEMENTS},
-                         constant[] = {FTH_SIM_CONSTANT_L1, FTH_SIM_CONSTANT_L15, FTH_SIM_ELEMENTS};
+                         constant[] = {FTH_SIM_CONSTANT_L1, FTH_SIM_CONSTANT_L15, FTH_SIM_OUTER_L1,
+                                       FTH_SIM_ELEMENTS};
     switch (access->space) {
     case FTH_SPACE_TEXTURE: return texture;
     case FTH_SPACE_CONST: return constant;
@@ -189,13 +194,13 @@ static struct read_way find_way(const struct fth_sim_plan *plan,
     return way;
 }
 
-/* Removes the lines of a read that passes L1 from it, if such reads do this. */
-static void evict_l1(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
-                     struct request request)
+/* Removes the lines of an access from a cache of its SM. */
+static void evict_lines(struct fth_sim_timing *timing, enum fth_sim_element element,
+                        const struct fth_ptx_warp_id *who, struct request request)
 {
-    const struct fth_sim_level *level = &timing->plan->levels[FTH_SIM_L1];
+    const struct fth_sim_level *level = &timing->plan->levels[element];
     struct fth_cache *cache =
-        level->present ? fth_sim_caches_get(&timing->caches, FTH_SIM_L1, who->sm, who->warp) : NULL;
+        level->present ? fth_sim_caches_get(&timing->caches, element, who->sm, who->warp) : NULL;
     const uint64_t line_bytes = timing->plan->arrays[level->array].line_bytes;
     for (uint64_t at = request.address & ~(line_bytes - 1);
          cache && at < request.address + request.bytes; at += line_bytes)
@@ -225,8 +230,8 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
 {
     const uint8_t *path = way->path;
     const struct fth_sim_plan *plan = timing->plan;
-    if (way->l1.evicts)
-        evict_l1(timing, who, request);
+    if (way->l1.evicts) /* reads that pass L1 can evict what it holds */
+        evict_lines(timing, FTH_SIM_L1, who, request);
     for (; *path != FTH_SIM_ELEMENTS; path++) {
         const struct fth_sim_level *level = &plan->levels[*path];
         if (!level->present)
@@ -325,6 +330,7 @@ static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx
 {
     uint32_t sm = access->who.sm;
     write_l1(timing, access, request);
+    evict_lines(timing, FTH_SIM_OUTER_L1, &access->who, request);
     if (access->kind == FTH_ACCESS_WRITE && access->unit == FTH_UNIT_LANES &&
         access->space == FTH_SPACE_GLOBAL &&
         fth_sim_merge(&timing->merges, sm, request.address / SEGMENT_BYTES, time))
@@ -506,7 +512,8 @@ int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx
 void fth_sim_prefetch(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
                       int64_t time)
 {
-    static const uint8_t none[] = {FTH_SIM_ELEMENTS}, l1[] = {FTH_SIM_L1, FTH_SIM_ELEMENTS};
+    static const uint8_t none[] = {FTH_SIM_ELEMENTS},
+                         l1[] = {FTH_SIM_L1, FTH_SIM_OUTER_L1, FTH_SIM_ELEMENTS};
     const struct fth_sim_plan *plan = timing->plan;
     struct read_way way = {.l1 = fth_sim_l1_effect(&plan->hints, access),
                            .l2 = fth_sim_l2_effect(&plan->hints, access)};

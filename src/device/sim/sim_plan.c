@@ -11,17 +11,18 @@
 /* Typical values; chosen, not derived. Instruction caches have no latency; their time per
  * instruction (cycles_per_instruction) is set in fill_levels(). */
 static const struct {
-    const char *name;
+    const char *name, *amd_name; /* `amd_name`: the name of AMD's element, if it differs */
     double size_bytes, line_bytes, latency_cycles;
 } defaults[FTH_SIM_ELEMENTS] = {
-    [FTH_SIM_L1] = {"l1", 32768, 128, 32},
-    [FTH_SIM_TEXTURE] = {"texture", 24576, 128, 80},
-    [FTH_SIM_READONLY] = {"readonly", 24576, 128, 80},
-    [FTH_SIM_CONSTANT_L1] = {"constant_l1", 2048, 64, 32},
-    [FTH_SIM_CONSTANT_L15] = {"constant_l15", 65536, 256, 105},
-    [FTH_SIM_INSTRUCTION_L0] = {"instruction_l0", 16384, 128, 0},
-    [FTH_SIM_INSTRUCTION_L1] = {"instruction_l1", 131072, 128, 0},
-    [FTH_SIM_INSTRUCTION_L15] = {"instruction_l15", 131072, 128, 0},
+    [FTH_SIM_L1] = {"l1", "vector_l1", 32768, 128, 32},
+    [FTH_SIM_TEXTURE] = {"texture", NULL, 24576, 128, 80},
+    [FTH_SIM_READONLY] = {"readonly", NULL, 24576, 128, 80},
+    [FTH_SIM_CONSTANT_L1] = {"constant_l1", "scalar_l1", 2048, 64, 32},
+    [FTH_SIM_CONSTANT_L15] = {"constant_l15", NULL, 65536, 256, 105},
+    [FTH_SIM_INSTRUCTION_L0] = {"instruction_l0", NULL, 16384, 128, 0},
+    [FTH_SIM_INSTRUCTION_L1] = {"instruction_l1", NULL, 131072, 128, 0},
+    [FTH_SIM_INSTRUCTION_L15] = {"instruction_l15", NULL, 131072, 128, 0},
+    [FTH_SIM_OUTER_L1] = {"l1", NULL, 131072, 128, 150},
 };
 
 /* Typical values, too. Latencies are in cycles. */
@@ -37,9 +38,13 @@ static const struct {
 #define DEFAULT_L2_BYTES (2 << 20)
 #define DEFAULT_L2_LINE 128
 #define DEFAULT_L2_LATENCY 220
+#define DEFAULT_L3_BYTES (32 << 20)
+#define DEFAULT_L3_LINE 64
+#define DEFAULT_L3_WAYS 16
 #define DEFAULT_MEMORY_BYTES ((uint64_t)16 << 30)
 #define DEFAULT_MEMORY_LATENCY 450
-/* If the latency of memory is not known, it is at least this many cycles longer than that of L2. */
+/* If the latency of memory is not known, it is at least this many cycles longer than that of the
+ * last cache. */
 #define MIN_MEMORY_EXTRA 100
 /* Latency of the far L2 partition relative to the near one. With the figures in data/gpus, it is
  * 1.64 for an H200 and 1.60 for an A100. */
@@ -62,7 +67,6 @@ static const struct {
 #define BEYOND_FACTOR 2.5      /* of code that no cache holds, relative to the last cache */
 #define DEFAULT_SM_SETS 4      /* caches of SMs from Maxwell to Volta have 4 sets of many ways */
 #define DEFAULT_L2_WAYS 16     /* GT 740M and GTX 970 have 8; 16 is reported for larger GPUs */
-#define MAX_SECTORS 64         /* sectors per line, one bit each in a 64-bit word of cache/ */
 
 /* TLBs. Typical values; chosen, not derived. */
 static const struct {
@@ -72,34 +76,6 @@ static const struct {
 #define DEFAULT_PAGE_BYTES (2 << 20)
 
 /* ---- reading the description ---- */
-
-/* Elements that share storage. An attribute that one of them lacks is taken from the others. */
-struct storage_group {
-    const struct fth_gpu *gpu;
-    const char *names[FTH_SIM_ELEMENTS + 1]; /* ends with NULL */
-};
-
-static double group_number(const struct storage_group *group, const char *attribute,
-                           double fallback)
-{
-    for (size_t i = 0; group->names[i]; i++) {
-        double number = fth_gpu_number(group->gpu, group->names[i], attribute, NAN);
-        if (!isnan(number))
-            return number;
-    }
-    return fallback;
-}
-
-static const struct fth_attribute *group_attribute(const struct storage_group *group,
-                                                   const char *name)
-{
-    for (size_t i = 0; group->names[i]; i++) {
-        const struct fth_attribute *found = fth_gpu_attribute(group->gpu, group->names[i], name);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
 
 /* Converts cycles to the time unit of the simulation, thousandths of a cycle. */
 static int64_t from_cycles(double number)
@@ -145,155 +121,22 @@ static struct fth_sim_rates rates_of(const struct fth_gpu *gpu, const struct fth
     return rates;
 }
 
-static enum fth_sim_scope scope_of(const struct storage_group *group, enum fth_sim_scope fallback)
-{
-    const struct fth_attribute *scope = group_attribute(group, "scope");
-    return !scope                            ? fallback
-           : strcmp(scope->text, "sm") == 0  ? FTH_SIM_SCOPE_SM
-           : strcmp(scope->text, "gpc") == 0 ? FTH_SIM_SCOPE_GPC
-                                             : FTH_SIM_SCOPE_GPU;
-}
-
 static bool has_element(const struct fth_gpu *gpu, const char *name)
 {
     return fth_gpu_find_section(gpu, name) != NULL;
 }
 
-/* ---- cache arrays: the storage of one or more elements ---- */
-
-/* Returns the largest power of two that is at most `number`, but at least `min`. cache/ supports
- * only lines, sectors and pages whose sizes are powers of two, as on all known GPUs. sim_limits.c
- * has refused numbers that would cause an overflow. */
-static uint64_t floor_power_of_two(double number, uint64_t min)
+/* The names of an element and of shared memory in the description. An element of AMD replaces the
+ * other one. */
+static const char *element_name(const struct fth_gpu *gpu, enum fth_sim_element element)
 {
-    uint64_t power = min;
-    while ((double)(power * 2) <= number)
-        power *= 2;
-    return power;
+    const char *amd_name = defaults[element].amd_name;
+    return amd_name && has_element(gpu, amd_name) ? amd_name : defaults[element].name;
 }
 
-static const uint64_t *copy_counts(struct fth_sim_plan *plan, const struct fth_attribute *list)
+static const char *shared_name(const struct fth_gpu *gpu)
 {
-    uint64_t *counts = fth_arena_array(&plan->arena, list->count + 1, sizeof *counts);
-    for (size_t i = 0; counts && i < list->count; i++)
-        counts[i] = (uint64_t)list->numbers[i];
-    return counts;
-}
-
-/* Chooses the numbers of sets and ways of an array of `lines` lines. Uses the first of these that
- * is known and matches the number of lines:
- *   1. `set_ways` of the description;
- *   2. `sets` and `ways` of the description, or the one of them that is known; if neither is known,
- *      as many sets as the bits of `index` can select;
- *   3. if default_ways is not 0: this number of ways, or, if it does not divide the lines, as many
- *      sets as the largest power of two that divides the lines;
- *   4. default_sets, halved until it divides the lines.
- * Returns false if memory is exhausted. */
-static bool fill_sets(struct fth_sim_plan *plan, const struct storage_group *group,
-                      struct fth_sim_shape *shape, uint64_t lines, uint64_t default_sets,
-                      uint64_t default_ways)
-{
-    const struct fth_attribute *list = group_attribute(group, "set_ways");
-    uint64_t sum = 0;
-    for (size_t i = 0; list && i < list->count; i++)
-        sum += (uint64_t)list->numbers[i];
-    if (list && sum == lines) {
-        shape->sets = list->count;
-        shape->ways = (uint64_t)list->numbers[0]; /* not used: set_ways applies */
-        shape->set_ways = copy_counts(plan, list);
-        return shape->set_ways != NULL;
-    }
-    uint64_t sets = (uint64_t)group_number(group, "sets", 0);
-    uint64_t ways = (uint64_t)group_number(group, "ways", 0);
-    unsigned bits[64];
-    const struct fth_attribute *index = group_attribute(group, "index");
-    int index_bits = index ? fth_index_parse(index->text, bits) : 0;
-    if (sets == 0 && ways == 0 && index_bits > 0 && index_bits < 32)
-        sets = (uint64_t)1 << index_bits;
-    if (sets && ways && sets * ways != lines)
-        sets = ways = 0; /* they belong to a cache of another size */
-    if (sets == 0 || lines % sets) {
-        if (ways && lines % ways == 0)
-            sets = lines / ways;
-        else if (default_ways)
-            sets = lines % default_ways == 0 ? lines / default_ways : lines & -lines;
-        else
-            for (sets = default_sets; sets > 1 && lines % sets;)
-                sets /= 2;
-    }
-    shape->sets = sets ? sets : 1;
-    shape->ways = lines / shape->sets;
-    return true;
-}
-
-/* Sets the index function and the policy. An index function that selects another number of sets or
- * uses address bits within a line is replaced by "mod". The policy "weighted" is replaced by "lru"
- * if there is not one weight per way or if the sets differ in their ways. Returns false if memory
- * is exhausted. */
-static bool fill_policy(struct fth_sim_plan *plan, const struct storage_group *group,
-                        struct fth_sim_shape *shape)
-{
-    const struct fth_attribute *index = group_attribute(group, "index");
-    const struct fth_attribute *policy = group_attribute(group, "policy");
-    const struct fth_attribute *weights = group_attribute(group, "way_weights");
-    unsigned bits[64];
-    int index_bits = index ? fth_index_parse(index->text, bits) : 0;
-    bool fits = index_bits == 0 ||
-                (index_bits > 0 && index_bits < 32 && (uint64_t)1 << index_bits == shape->sets);
-    for (int i = 0; i < index_bits; i++)
-        fits = fits && (uint64_t)1 << bits[i] >= shape->line_bytes;
-    shape->index = index && fits ? fth_arena_text(&plan->arena, index->text) : "mod";
-    shape->policy = policy ? fth_arena_text(&plan->arena, policy->text) : "lru";
-    if (!shape->index || !shape->policy)
-        return false;
-    shape->rows = (uint64_t)group_number(group, "rows", 0);
-    shape->row_ways = (uint64_t)group_number(group, "row_ways", 0);
-    if (!fth_hash_masks_copy(&plan->arena, group_attribute(group, "set_masks"),
-                             group_attribute(group, "row_masks"), shape->line_bytes, shape->sets,
-                             shape->rows, &shape->masks))
-        return false;
-    if (strcmp(shape->policy, "weighted") != 0)
-        return true;
-    if (!weights || weights->count != shape->ways || shape->set_ways) {
-        shape->policy = "lru";
-        return true;
-    }
-    double *kept = fth_arena_array(&plan->arena, weights->count, sizeof *kept);
-    if (!kept)
-        return false;
-    memcpy(kept, weights->numbers, weights->count * sizeof *kept);
-    shape->way_weights = kept;
-    shape->way_weight_count = weights->count;
-    return true;
-}
-
-/* Fills in the whole shape. `size_bytes` is the size of one instance. If the description has no
- * line size, it is default_line, halved until it divides the size. Returns false if memory is
- * exhausted.
- */
-static bool fill_shape(struct fth_sim_plan *plan, const struct storage_group *group,
-                       struct fth_sim_shape *shape, uint64_t size_bytes, double default_line,
-                       uint64_t default_sets, uint64_t default_ways)
-{
-    bool known = !isnan(group_number(group, "line_bytes", NAN));
-    shape->line_bytes = floor_power_of_two(group_number(group, "line_bytes", default_line), 4);
-    while (!known && size_bytes % shape->line_bytes && shape->line_bytes > 4)
-        shape->line_bytes /= 2;
-    uint64_t lines = size_bytes / shape->line_bytes;
-    lines = lines ? lines : 1;
-    shape->size_bytes = lines * shape->line_bytes;
-    shape->sector_bytes =
-        floor_power_of_two(group_number(group, "sector_bytes", (double)shape->line_bytes), 1);
-    if (shape->sector_bytes > shape->line_bytes)
-        shape->sector_bytes = shape->line_bytes;
-    if (shape->line_bytes / shape->sector_bytes > MAX_SECTORS)
-        shape->sector_bytes = shape->line_bytes / MAX_SECTORS;
-    shape->fill_bytes = (uint64_t)group_number(group, "fill_bytes", (double)shape->sector_bytes);
-    /* Warp w of a block uses instance w modulo per_sm, so instances beyond the number of warps of a
-     * block would not be used. */
-    shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), FTH_SIM_MAX_WARPS);
-    return fill_sets(plan, group, shape, lines, default_sets, default_ways) &&
-           fill_policy(plan, group, shape);
+    return has_element(gpu, "lds") ? "lds" : "shared";
 }
 
 /* ---- the caches of an SM ---- */
@@ -301,18 +144,20 @@ static bool fill_shape(struct fth_sim_plan *plan, const struct storage_group *gr
 /* Whether the GPU has the element. An L1 that caches no accesses counts as absent. */
 static bool is_used(const struct fth_gpu *gpu, enum fth_sim_element element)
 {
-    if (!has_element(gpu, defaults[element].name))
+    const char *name = element_name(gpu, element);
+    if (!has_element(gpu, name) ||
+        (element == FTH_SIM_OUTER_L1 && !has_element(gpu, defaults[FTH_SIM_L1].amd_name)))
         return false;
     const struct fth_attribute *cached_spaces =
-        element == FTH_SIM_L1 ? fth_gpu_attribute(gpu, "l1", "caches") : NULL;
+        element == FTH_SIM_L1 ? fth_gpu_attribute(gpu, name, "caches") : NULL;
     return !cached_spaces || cached_spaces->count > 0;
 }
 
 static bool is_shared(const struct fth_gpu *gpu, enum fth_sim_element a, enum fth_sim_element b)
 {
-    const struct fth_attribute *with = fth_gpu_attribute(gpu, defaults[a].name, "shared_with");
+    const struct fth_attribute *with = fth_gpu_attribute(gpu, element_name(gpu, a), "shared_with");
     for (size_t i = 0; with && i < with->count; i++)
-        if (strcmp(with->texts[i], defaults[b].name) == 0)
+        if (strcmp(with->texts[i], element_name(gpu, b)) == 0)
             return true;
     return false;
 }
@@ -353,13 +198,14 @@ static bool text_is(const struct fth_gpu *gpu, const char *element, const char *
  * the line that it hits. */
 static void fill_l1_writes(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
+    const char *l1 = element_name(gpu, FTH_SIM_L1);
     struct fth_sim_shape *shape = &plan->arrays[plan->levels[FTH_SIM_L1].array];
     if (!plan->levels[FTH_SIM_L1].present || shape->line_bytes > MAX_WRITTEN_LINE)
         return;
     plan->l1_writes =
-        (struct fth_sim_l1_writes){.allocates = text_is(gpu, "l1", "write_miss", "allocate"),
-                                   .updates = text_is(gpu, "l1", "write_hit", "update"),
-                                   .evicts_sectors = text_is(gpu, "l1", "write_evicts", "sector")};
+        (struct fth_sim_l1_writes){.allocates = text_is(gpu, l1, "write_miss", "allocate"),
+                                   .updates = text_is(gpu, l1, "write_hit", "update"),
+                                   .evicts_sectors = text_is(gpu, l1, "write_evicts", "sector")};
     if (plan->l1_writes.allocates || plan->l1_writes.updates || fth_sim_hints_store(&plan->hints))
         shape->write = FTH_WRITE_THROUGH;
 }
@@ -369,8 +215,8 @@ static void fill_l1_writes(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
  * size, because every carve-out leaves as much or more. */
 static double default_size(const struct fth_gpu *gpu, enum fth_sim_element element)
 {
-    double unified = fth_gpu_number(gpu, "l1", "unified_bytes", NAN);
-    double shared = fth_gpu_number(gpu, "shared", "size_bytes", NAN);
+    double unified = fth_gpu_number(gpu, element_name(gpu, FTH_SIM_L1), "unified_bytes", NAN);
+    double shared = fth_gpu_number(gpu, shared_name(gpu), "size_bytes", NAN);
     if (element == FTH_SIM_L1 && unified > shared)
         return unified - shared;
     return defaults[element].size_bytes;
@@ -381,7 +227,8 @@ static bool fill_levels(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++) {
         struct fth_sim_level *level = &plan->levels[i];
-        const char *name = defaults[i].name;
+        const char *name = element_name(gpu, (enum fth_sim_element)i);
+        level->name = name;
         level->present = is_used(gpu, (enum fth_sim_element)i);
         level->latency = latency_of(gpu, plan, name, defaults[i].latency_cycles);
         level->rates = rates_of(gpu, plan, name, plan->sms);
@@ -397,25 +244,27 @@ static bool fill_levels(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
             level->array = array_of[level->array];
             continue;
         }
-        struct storage_group group = {.gpu = gpu};
+        struct fth_sim_storage storage = {.gpu = gpu};
         size_t members = 0;
         for (unsigned k = i; k < FTH_SIM_ELEMENTS; k++)
             if (plan->levels[k].present && plan->levels[k].array == i)
-                group.names[members++] = defaults[k].name;
+                storage.names[members++] = element_name(gpu, (enum fth_sim_element)k);
         array_of[i] = level->array = plan->array_count;
         struct fth_sim_shape *shape = &plan->arrays[plan->array_count++];
-        double size =
-            group_number(&group, "size_bytes", default_size(gpu, (enum fth_sim_element)i));
-        shape->scope = scope_of(&group, FTH_SIM_SCOPE_SM);
-        if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes,
-                        DEFAULT_SM_SETS, 0))
+        double size = fth_sim_storage_number(&storage, "size_bytes",
+                                             default_size(gpu, (enum fth_sim_element)i));
+        fth_sim_fill_scope(shape, &storage, FTH_SIM_SCOPE_SM, plan->sms);
+        if (!fth_sim_fill_shape(&plan->arena, &storage, shape, (uint64_t)size,
+                                defaults[i].line_bytes, DEFAULT_SM_SETS, 0))
             return false;
         /* In spite of its name, default_size_bytes is the size of L1 at the largest carve-out,
          * which is the smallest size of L1. */
         if (i == FTH_SIM_L1)
-            plan->l1_min_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
+            plan->l1_min_bytes =
+                (uint64_t)fth_sim_storage_number(&storage, "default_size_bytes", 0);
     }
-    const struct fth_attribute *cached_spaces = fth_gpu_attribute(gpu, "l1", "caches");
+    const struct fth_attribute *cached_spaces =
+        fth_gpu_attribute(gpu, element_name(gpu, FTH_SIM_L1), "caches");
     plan->l1_caches_global = plan->l1_caches_local =
         plan->levels[FTH_SIM_L1].present && !cached_spaces;
     for (size_t i = 0; cached_spaces && i < cached_spaces->count; i++) {
@@ -443,14 +292,15 @@ static bool fill_levels(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
  * size of L1 at each of them. */
 static bool fill_carveouts(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
-    const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
-    const struct fth_attribute *l1_sizes = fth_gpu_attribute(gpu, "l1", "carveout_size_bytes");
+    const struct fth_attribute *list = fth_gpu_attribute(gpu, shared_name(gpu), "carveout_bytes");
+    const struct fth_attribute *l1_sizes =
+        fth_gpu_attribute(gpu, element_name(gpu, FTH_SIM_L1), "carveout_size_bytes");
     if (!list || list->count == 0)
         return true;
     if (l1_sizes && l1_sizes->count != list->count)
         l1_sizes = NULL;
-    const uint64_t *carveouts = copy_counts(plan, list);
-    const uint64_t *l1 = l1_sizes ? copy_counts(plan, l1_sizes) : NULL;
+    const uint64_t *carveouts = fth_sim_copy_counts(&plan->arena, list);
+    const uint64_t *l1 = l1_sizes ? fth_sim_copy_counts(&plan->arena, l1_sizes) : NULL;
     if (!carveouts || (l1_sizes && !l1))
         return false;
     plan->carveouts = carveouts;
@@ -461,17 +311,19 @@ static bool fill_carveouts(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 
 static bool fill_shared(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
-    double size = fth_gpu_number(gpu, "shared", "size_bytes", DEFAULT_SHARED_BYTES);
+    const char *shared = shared_name(gpu);
+    double size = fth_gpu_number(gpu, shared, "size_bytes", DEFAULT_SHARED_BYTES);
     plan->shared_bytes = (uint64_t)size;
-    plan->shared_block_bytes = (uint64_t)fth_gpu_number(gpu, "shared", "max_block_bytes", size);
-    double unified = fth_gpu_number(gpu, "shared", "unified_bytes", 0);
-    plan->unified_bytes = (uint64_t)fth_gpu_number(gpu, "l1", "unified_bytes", unified);
-    plan->shared_latency = latency_of(gpu, plan, "shared", DEFAULT_SHARED_LATENCY);
+    plan->shared_block_bytes = (uint64_t)fth_gpu_number(gpu, shared, "max_block_bytes", size);
+    double unified = fth_gpu_number(gpu, shared, "unified_bytes", 0);
+    plan->unified_bytes =
+        (uint64_t)fth_gpu_number(gpu, element_name(gpu, FTH_SIM_L1), "unified_bytes", unified);
+    plan->shared_latency = latency_of(gpu, plan, shared, DEFAULT_SHARED_LATENCY);
     plan->conflict =
-        from_cycles(fth_gpu_number(gpu, "shared", "conflict_cycles", DEFAULT_CONFLICT_CYCLES));
-    plan->banks = (uint32_t)fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS);
-    plan->bank_bytes = (uint32_t)fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES);
-    plan->shared_rates = rates_of(gpu, plan, "shared", plan->sms);
+        from_cycles(fth_gpu_number(gpu, shared, "conflict_cycles", DEFAULT_CONFLICT_CYCLES));
+    plan->banks = (uint32_t)fth_gpu_number(gpu, shared, "banks", DEFAULT_BANKS);
+    plan->bank_bytes = (uint32_t)fth_gpu_number(gpu, shared, "bank_bytes", DEFAULT_BANK_BYTES);
+    plan->shared_rates = rates_of(gpu, plan, shared, plan->sms);
     plan->has_clusters = has_element(gpu, "cluster_shared");
     plan->cluster_rates = rates_of(gpu, plan, "cluster_shared", plan->sms);
     plan->cluster_latency = latency_of(gpu, plan, "cluster_shared", DEFAULT_CLUSTER_LATENCY);
@@ -537,45 +389,80 @@ uint64_t fth_sim_plan_l1_bytes(const struct fth_sim_plan *plan, int carveout_per
     return left < whole ? left : whole;
 }
 
-/* ---- L2, memory and TLBs ---- */
+/* ---- L2, L3, memory and TLBs ---- */
 
-static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
+/* Fills in the cache behind the L2. Without a latency in the description, it is halfway between
+ * those of the L2 and of memory. */
+static bool fill_l3(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
-    struct storage_group group = {.gpu = gpu, .names = {"l2", NULL}};
-    double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
-    plan->partitions = (uint32_t)group_number(&group, "partitions", 1);
-    plan->home_mask = (uint64_t)group_number(&group, "home_mask", DEFAULT_HOME_MASK);
-    if (!fth_sim_joins_plan(plan, gpu) ||
-        !fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, DEFAULT_L2_LINE, 0,
-                    DEFAULT_L2_WAYS))
-        return false;
-    plan->l2.write = plan->l2.line_bytes <= MAX_WRITTEN_LINE ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
-    plan->l2_writes =
-        (struct fth_sim_l2_writes){.bypasses = text_is(gpu, "l2", "write_miss", "no_allocate"),
-                                   .masks = text_is(gpu, "l2", "partial_write", "mask"),
-                                   .keeps_copies = text_is(gpu, "l2", "write_far_copy", "update")};
+    struct fth_sim_storage storage = {.gpu = gpu, .names = {"l3", NULL}};
+    if (!has_element(gpu, "l3"))
+        return true;
+    const double size = fth_sim_storage_number(&storage, "size_bytes", DEFAULT_L3_BYTES);
+    const double near = (double)plan->l2_latency / FTH_SIM_CYCLE;
+    const double memory = (double)plan->memory_latency / FTH_SIM_CYCLE;
+    fth_sim_fill_scope(&plan->l3, &storage, FTH_SIM_SCOPE_GPU, plan->sms);
+    plan->has_l3 = true;
+    plan->l3_latency = latency_of(gpu, plan, "l3", (near + memory) / 2);
+    plan->l3_rates = rates_of(gpu, plan, "l3", 1);
+    return fth_sim_fill_shape(&plan->arena, &storage, &plan->l3, (uint64_t)size, DEFAULT_L3_LINE, 0,
+                              DEFAULT_L3_WAYS);
+}
+
+/* Fills in the latencies of L2 and memory. The L2 must be faster than memory. If memory is known to
+ * be at least as fast as the default of the L2, the default is half of the memory's latency
+ * instead. */
+static void fill_latencies(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
+{
     double memory = fth_gpu_number(gpu, "memory", "latency_cycles", NAN);
-    /* L2 must be faster than memory. If memory is known to be at least as fast as the default of
-     * L2, the default is half of the memory's latency instead. */
     double l2 = memory <= DEFAULT_L2_LATENCY ? memory / 2 : DEFAULT_L2_LATENCY;
     plan->l2_latency = latency_of(gpu, plan, "l2", l2);
     double near = (double)plan->l2_latency / FTH_SIM_CYCLE;
     double far = fth_gpu_number(gpu, "l2", "far_latency_cycles",
                                 plan->partitions > 1 ? near * FAR_FACTOR : near);
     plan->l2_far_latency = from_cycles(far);
-    double memory_default = fmax(DEFAULT_MEMORY_LATENCY, fmax(near, far) + MIN_MEMORY_EXTRA);
+    const double l3 = (double)latency_of(gpu, plan, "l3", 0) / FTH_SIM_CYCLE;
+    double memory_default =
+        fmax(DEFAULT_MEMORY_LATENCY, fmax(l3, fmax(near, far)) + MIN_MEMORY_EXTRA);
     plan->memory_latency = latency_of(gpu, plan, "memory", memory_default);
     plan->memory_far_latency =
         from_cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
                                    (double)plan->memory_latency / FTH_SIM_CYCLE + far - near));
+}
+
+static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
+{
+    struct fth_sim_storage storage = {.gpu = gpu, .names = {"l2", NULL}};
+    double size = fth_sim_storage_number(&storage, "size_bytes", DEFAULT_L2_BYTES);
+    fth_sim_fill_scope(&plan->l2, &storage, FTH_SIM_SCOPE_GPU, plan->sms);
+    /* If groups of SMs have their own L2, the description has the size of one of them. */
+    plan->l2_by_sm = plan->l2.scope == FTH_SIM_SCOPE_SM || plan->l2.scope == FTH_SIM_SCOPE_GROUP;
+    plan->partitions =
+        plan->l2_by_sm ? 1 : (uint32_t)fth_sim_storage_number(&storage, "partitions", 1);
+    plan->home_mask = (uint64_t)fth_sim_storage_number(&storage, "home_mask", DEFAULT_HOME_MASK);
+    if (!fth_sim_joins_plan(plan, gpu) ||
+        !fth_sim_fill_shape(&plan->arena, &storage, &plan->l2, (uint64_t)size / plan->partitions,
+                            DEFAULT_L2_LINE, 0, DEFAULT_L2_WAYS))
+        return false;
+    plan->l2.write = plan->l2.line_bytes <= MAX_WRITTEN_LINE ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
+    plan->l2_writes =
+        (struct fth_sim_l2_writes){.bypasses = text_is(gpu, "l2", "write_miss", "no_allocate"),
+                                   .masks = text_is(gpu, "l2", "partial_write", "mask"),
+                                   .keeps_copies = text_is(gpu, "l2", "write_far_copy", "update")};
+    fill_latencies(plan, gpu);
     plan->l2_rates = rates_of(gpu, plan, "l2", 1);
     plan->memory_rates = rates_of(gpu, plan, "memory", 1);
     plan->memory_bytes =
         (uint64_t)fth_gpu_number(gpu, "memory", "size_bytes", (double)DEFAULT_MEMORY_BYTES);
-    return fth_sim_slices_init(plan, gpu);
+    if (!fth_sim_slices_init(plan, gpu))
+        return false;
+    if (plan->l2_by_sm)
+        plan->partitions = fth_sim_owner_count(&plan->l2, plan->sms);
+    return fill_l3(plan, gpu);
 }
 
-/* Fills in the partition that each SM is near: that of the description, or all in turn. */
+/* Fills in the partition that each SM is near: that of the description, or all in turn. If groups
+ * of SMs have their own L2, that is the one. */
 static bool fill_near_partitions(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     const struct fth_attribute *list = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
@@ -584,7 +471,9 @@ static bool fill_near_partitions(struct fth_sim_plan *plan, const struct fth_gpu
         return false;
     const bool known = list && list->count == plan->sms;
     for (uint32_t i = 0; i < plan->sms; i++)
-        near[i] = known ? (uint32_t)list->numbers[i] % plan->partitions : i % plan->partitions;
+        near[i] = plan->l2_by_sm ? fth_sim_owner(&plan->l2, i)
+                  : known        ? (uint32_t)list->numbers[i] % plan->partitions
+                                 : i % plan->partitions;
     plan->near_partitions = near;
     return true;
 }
@@ -592,49 +481,53 @@ static bool fill_near_partitions(struct fth_sim_plan *plan, const struct fth_gpu
 /* Returns the number of entries of a TLB, from the first of these that the description has:
  * `set_ways`; `sets` together with `ways`; `entries`; `reach_bytes`. If it has none of them,
  * returns `fallback`. */
-static uint64_t count_entries(const struct storage_group *group, uint64_t page, double fallback)
+static uint64_t count_entries(const struct fth_sim_storage *group, uint64_t page, double fallback)
 {
-    const struct fth_attribute *list = group_attribute(group, "set_ways");
+    const struct fth_attribute *list = fth_sim_storage_attribute(group, "set_ways");
     if (list) {
         uint64_t sum = 0;
         for (size_t i = 0; i < list->count; i++)
             sum += (uint64_t)list->numbers[i];
         return sum;
     }
-    double sets = group_number(group, "sets", NAN), ways = group_number(group, "ways", NAN);
+    double sets = fth_sim_storage_number(group, "sets", NAN),
+           ways = fth_sim_storage_number(group, "ways", NAN);
     if (!isnan(sets * ways))
         return (uint64_t)(sets * ways);
-    double pages = group_number(group, "reach_bytes", fallback * (double)page) / (double)page;
-    double entries = group_number(group, "entries", floor(pages));
+    double pages =
+        fth_sim_storage_number(group, "reach_bytes", fallback * (double)page) / (double)page;
+    double entries = fth_sim_storage_number(group, "entries", floor(pages));
     return entries >= 1 ? (uint64_t)entries : 1;
 }
 
 static bool fill_tlbs(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     for (unsigned i = 0; i < FTH_SIM_TLBS; i++) {
-        struct storage_group group = {.gpu = gpu, .names = {tlb_defaults[i].name, NULL}};
+        struct fth_sim_storage storage = {.gpu = gpu, .names = {tlb_defaults[i].name, NULL}};
         if (!has_element(gpu, tlb_defaults[i].name))
             continue;
         struct fth_sim_shape *shape = &plan->tlbs[i].shape;
-        shape->line_bytes =
-            floor_power_of_two(group_number(&group, "page_bytes", DEFAULT_PAGE_BYTES), 4);
+        shape->line_bytes = fth_sim_floor_power(
+            fth_sim_storage_number(&storage, "page_bytes", DEFAULT_PAGE_BYTES), 4);
         shape->sector_bytes = shape->fill_bytes = shape->line_bytes;
-        shape->scope = scope_of(&group, FTH_SIM_SCOPE_GPU);
+        fth_sim_fill_scope(shape, &storage, FTH_SIM_SCOPE_GPU, plan->sms);
         shape->per_sm = 1;
-        uint64_t entries = count_entries(&group, shape->line_bytes, tlb_defaults[i].entries);
+        uint64_t entries = count_entries(&storage, shape->line_bytes, tlb_defaults[i].entries);
         shape->size_bytes = entries * shape->line_bytes;
         plan->tlbs[i].present = true;
-        plan->tlbs[i].penalty = from_cycles(
-            group_number(&group, "miss_penalty_cycles", tlb_defaults[i].penalty_cycles));
-        if (!fill_sets(plan, &group, shape, entries, 1, 0) || !fill_policy(plan, &group, shape))
+        plan->tlbs[i].penalty = from_cycles(fth_sim_storage_number(&storage, "miss_penalty_cycles",
+                                                                   tlb_defaults[i].penalty_cycles));
+        if (!fth_sim_fill_sets(&plan->arena, &storage, shape, entries, 1, 0) ||
+            !fth_sim_fill_policy(&plan->arena, &storage, shape))
             return false;
     }
-    const char *addressing = fth_gpu_text(gpu, "l1", "addressing");
+    const char *l1 = element_name(gpu, FTH_SIM_L1);
+    const char *addressing = fth_gpu_text(gpu, l1, "addressing");
     plan->l1_physical = addressing && strcmp(addressing, "physical") == 0;
     /* `tlb_miss_cycles`: by how much a hit in L1 takes longer if it misses the first TLB. This
      * includes the penalty of that TLB. */
     plan->l1_tlb_extra =
-        from_cycles(fth_gpu_number(gpu, "l1", "tlb_miss_cycles", 0)) - plan->tlbs[0].penalty;
+        from_cycles(fth_gpu_number(gpu, l1, "tlb_miss_cycles", 0)) - plan->tlbs[0].penalty;
     plan->l1_tlb_extra = plan->l1_tlb_extra > 0 ? plan->l1_tlb_extra : 0;
     plan->page_table_bytes = (uint64_t)fth_gpu_number(gpu, "memory", "page_table_bytes", 0);
     plan->page_table_switch = from_cycles(fth_gpu_number(gpu, "memory", "page_table_switch_cycles",
@@ -652,6 +545,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     *plan = (struct fth_sim_plan){.fetch_miss_cost = FTH_SIM_CYCLE};
     plan->sms = (uint32_t)fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS);
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
+    plan->clock_cycles = fth_gpu_number(gpu, "device", "clock_resolution_cycles", 1);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
     /* Simplification: all types of arithmetic issue at the same rate. */
@@ -673,7 +567,8 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     fth_sim_hints_init(&plan->hints, gpu);
     plan->warp_loads = (uint32_t)fth_gpu_number(gpu, "device", "loads_per_scoreboard", 0);
     plan->sm_sectors = (uint32_t)fth_gpu_number(gpu, "device", "sectors_in_flight_per_sm", 0);
-    plan->merge_window = from_cycles(fth_gpu_number(gpu, "l1", "store_merge_cycles", 0));
+    plan->merge_window =
+        from_cycles(fth_gpu_number(gpu, element_name(gpu, FTH_SIM_L1), "store_merge_cycles", 0));
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. */
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);

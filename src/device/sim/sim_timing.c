@@ -8,6 +8,7 @@
  * blocks of a cluster are executed alternately. */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,13 +194,14 @@ static uint32_t on_place(void *user, uint64_t block)
 /* Whether there was no memory for something that is created when it is first used. */
 static bool lacks_memory(const struct fth_sim_timing *timing)
 {
-    bool failed = timing->failed || timing->tlbs.failed || timing->l2.load.failed;
+    bool failed =
+        timing->failed || timing->tlbs.failed || timing->l2.failed || timing->l2.load.failed;
     for (uint32_t i = 0; i < timing->plan->sms; i++) {
         const struct fth_sim_sm *sm = &timing->sms[i];
         const struct fth_sim_l2_ports *outer = &timing->l2.ports[i];
         failed = failed || sm->requests.failed || sm->flight.failed || sm->l1.failed ||
                  sm->shared.failed || sm->cluster.failed || sm->engine.failed || sm->banks.failed ||
-                 outer->l2.failed || outer->memory.failed || outer->link.failed;
+                 outer->l2.failed || outer->l3.failed || outer->memory.failed || outer->link.failed;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             failed = failed || sm->issue[j].failed;
     }
@@ -312,9 +314,11 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
 /* Lets another program run before an access, if it does. Returns the time this takes. */
 static int64_t run_neighbour(struct fth_sim_timing *timing)
 {
+    const struct fth_sim_plan *plan = timing->plan;
+    const bool l3_is_larger = plan->l3.size_bytes > plan->l2.size_bytes;
     uint64_t bytes = 0;
-    const int64_t time =
-        fth_sim_noise_neighbour(&timing->noise, timing->plan->l2.size_bytes, &bytes);
+    const int64_t time = fth_sim_noise_neighbour(
+        &timing->noise, l3_is_larger ? plan->l3.size_bytes : plan->l2.size_bytes, &bytes);
     if (time == 0)
         return 0;
     fth_sim_caches_empty(&timing->caches);
@@ -415,7 +419,10 @@ static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, ui
 static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool global)
 {
     struct fth_sim_timing *timing = user;
-    int64_t issued = fth_sim_warp_of(timing, who)->issued;
+    const int64_t issued = fth_sim_warp_of(timing, who)->issued;
+    const double step = timing->plan->clock_cycles;
+    if (step > 1 && !global) /* the clock advances by more than a cycle at a time */
+        return (uint64_t)(floor((double)issued / FTH_SIM_CYCLE / step) * step);
     /* Thousandths of a cycle, divided by cycles per microsecond, are nanoseconds. */
     return global ? (uint64_t)((double)issued / timing->plan->clock_mhz)
                   : (uint64_t)(issued / FTH_SIM_CYCLE);

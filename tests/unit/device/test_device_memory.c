@@ -30,6 +30,17 @@ static const char description[] =
     "\"memory\": {\"size_bytes\": 67108864, \"read_bytes_per_s\": 1e10, "
     "\"write_bytes_per_s\": 1e10, \"copy_bytes_per_s\": 1e10}}}";
 
+/* A GPU whose SMs have their own L2s and share an L3, of which all but the first L2 are created
+ * when they are first used. */
+static const char grouped[] =
+    "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"vendor\": \"AMD\", "
+    "\"sms\": 2, \"clock_mhz\": 1000}, \"elements\": {"
+    "\"vector_l1\": {\"size_bytes\": 16384, \"line_bytes\": 128, \"latency_cycles\": 33}, "
+    "\"l2\": {\"size_bytes\": 65536, \"line_bytes\": 128, \"scope\": \"sm\"}, "
+    "\"l3\": {\"size_bytes\": 131072, \"instances\": 2, \"read_bytes_per_s\": 1e11}, "
+    "\"memory\": {\"size_bytes\": 67108864, \"read_bytes_per_s\": 1e10, "
+    "\"write_bytes_per_s\": 1e10, \"copy_bytes_per_s\": 1e10}}}";
+
 enum { REQUESTS = 7 };
 
 /* One request per family that is quick to simulate, and chases along several paths. */
@@ -95,13 +106,11 @@ static enum fth_status measure(const struct fth_gpu *gpu)
 
 /* Every allocation is needed, except those of the three pools of streams and sweeps, which try
  * again after they have freed what they can. */
-static void a_simulated_gpu_needs_every_allocation(void **state)
+static void check_every_allocation(const char *text)
 {
-    (void)state;
     struct fth_gpu *gpu = NULL;
     struct fth_error error = NO_ERROR;
-    if (fth_gpu_read_text("test.json", description, strlen(description), NULL, &gpu, &error) !=
-        FTH_OK)
+    if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &gpu, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     size_t number = 0, not_needed = 0;
     enum fth_status status;
@@ -117,6 +126,13 @@ static void a_simulated_gpu_needs_every_allocation(void **state)
     assert_int_equal(not_needed, 3);
     assert_true(number > 100);
     fth_gpu_destroy(gpu);
+}
+
+static void a_simulated_gpu_needs_every_allocation(void **state)
+{
+    (void)state;
+    check_every_allocation(description);
+    check_every_allocation(grouped);
 }
 
 /* ---- recordings ---- */

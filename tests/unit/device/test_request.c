@@ -539,6 +539,8 @@ static void other_texts_are_refused(void **state)
         {"time-pass ca 0:128x16 seed 1 reverse", "walked forwards"},
         {"walk ca 0:128x16 seed 1; time-pass ca 0:128x16", "already has a chain with the seed 1"},
         {"walk ca 0:128x16 seed 1; time-pass ca 0:128x8 seed 1", "another chain with a seed"},
+        {"walk ca 0:128x16 seed 1; time-pass ca 0+128:128x16 seed 1", "another chain with a seed"},
+        {"walk ca 0:128x16 seed 1; time-pass ca 0+8:128x8 seed 1", "another chain with a seed"},
         {"time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; "
          "time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; "
          "time-hops ca 0:8x1",

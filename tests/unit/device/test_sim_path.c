@@ -611,7 +611,9 @@ static void a_lack_of_memory_is_reported(void **state)
                            &sm->issue[0].failed,
                            &sm->issue[3].failed,
                            &timing.l2.ports[1].l2.failed,
+                           &timing.l2.ports[1].l3.failed,
                            &timing.l2.ports[1].memory.failed,
+                           &timing.l2.failed,
                            &timing.sms[0].l1.failed};
     for (size_t i = 0; i < FTH_COUNT(flags); i++) {
         fth_sim_timing_launch(&timing, 0, 1, 32, 1, 0, -1);

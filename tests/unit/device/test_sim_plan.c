@@ -23,7 +23,7 @@ static void append(char *text, size_t size, const char *format, ...)
 /* Describes a shape in one line. */
 static const char *shape_text(const struct fth_sim_shape *shape, char *text, size_t size)
 {
-    static const char *const scopes[] = {"sm", "gpc", "gpu"};
+    static const char *const scopes[] = {"sm", "gpc", "group", "gpu"};
     *text = '\0';
     append(text, size, "%llu/%llu/%llu/%llu %llux%llu", (unsigned long long)shape->size_bytes,
            (unsigned long long)shape->line_bytes, (unsigned long long)shape->sector_bytes,
@@ -150,12 +150,12 @@ static void the_l2_has_sixteen_ways(void **state)
         const char *l2, *shape;
         uint32_t partitions;
     } rows[] = {
-        {"", "2097152/128/128/128 1024x16 mod lru sm 1", 1},
-        {"\"size_bytes\": 6144", "6144/128/128/128 3x16 mod lru sm 1", 1},
-        {"\"size_bytes\": 5120", "5120/128/128/128 8x5 mod lru sm 1", 1},
-        {"\"size_bytes\": 6144, \"partitions\": 2", "3072/128/128/128 8x3 mod lru sm 1", 2},
+        {"", "2097152/128/128/128 1024x16 mod lru gpu 1", 1},
+        {"\"size_bytes\": 6144", "6144/128/128/128 3x16 mod lru gpu 1", 1},
+        {"\"size_bytes\": 5120", "5120/128/128/128 8x5 mod lru gpu 1", 1},
+        {"\"size_bytes\": 6144, \"partitions\": 2", "3072/128/128/128 8x3 mod lru gpu 1", 2},
         {"\"size_bytes\": 65536, \"partitions\": 2, \"sector_bytes\": 32, \"fill_bytes\": 64",
-         "32768/128/32/64 16x16 mod lru sm 1", 2},
+         "32768/128/32/64 16x16 mod lru gpu 1", 2},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char elements[300];
@@ -224,7 +224,7 @@ static void elements_without_figures_get_defaults(void **state)
     static const struct {
         int64_t latency, fetch_cost;
         const char *shape;
-    } levels[FTH_SIM_ELEMENTS] = {
+    } levels[FTH_SIM_OUTER_L1] = {
         {32000, 0, "32768/128/128/128 4x64 mod lru sm 1"},
         {80000, 0, "24576/128/128/128 4x48 mod lru sm 1"},
         {80000, 0, "24576/128/128/128 4x48 mod lru sm 1"},
@@ -249,8 +249,8 @@ static void elements_without_figures_get_defaults(void **state)
               "\"instruction_l15\": {}, \"tlb_l1\": {}, \"tlb_l2\": {}, \"tlb_l3\": {}, "
               "\"cluster_shared\": {}",
               "");
-    assert_int_equal(plan.array_count, FTH_SIM_ELEMENTS);
-    for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++) {
+    assert_int_equal(plan.array_count, FTH_SIM_OUTER_L1);
+    for (unsigned i = 0; i < FTH_SIM_OUTER_L1; i++) {
         assert_true(plan.levels[i].present);
         assert_int_equal(plan.levels[i].array, i);
         assert_int_equal(plan.levels[i].latency, levels[i].latency);
@@ -263,6 +263,7 @@ static void elements_without_figures_get_defaults(void **state)
         assert_int_equal(plan.tlbs[i].penalty, tlbs[i].penalty);
         check_shape(&plan.tlbs[i].shape, tlbs[i].shape);
     }
+    assert_false(plan.levels[FTH_SIM_OUTER_L1].present || plan.has_l3 || plan.l2_by_sm);
     assert_true(plan.l1_caches_global && plan.l1_caches_local && plan.has_clusters);
     assert_int_equal(plan.fetch_miss_cost, 10000);
     fth_sim_plan_fini(&plan);
@@ -426,23 +427,23 @@ static void elements_share_arrays(void **state)
     } rows[] = {
         {"\"l1\": {\"shared_with\": [\"texture\"]}, \"texture\": {\"shared_with\": [\"l1\"]}, "
          "\"readonly\": {}",
-         "001-----", 2},
+         "001------", 2},
         {"\"l1\": {\"shared_with\": [\"readonly\"]}, "
          "\"texture\": {\"shared_with\": [\"readonly\"]}, "
          "\"readonly\": {\"shared_with\": [\"l1\", \"texture\"]}",
-         "000-----", 1},
+         "000------", 1},
         {"\"l1\": {}, "
          "\"texture\": {\"shared_with\": [\"readonly\"]}, "
          "\"readonly\": {\"shared_with\": [\"texture\"]}",
-         "011-----", 2},
+         "011------", 2},
         {"\"l1\": {\"caches\": [], \"shared_with\": [\"texture\"]}, "
          "\"texture\": {\"shared_with\": [\"l1\", \"readonly\"]}, "
          "\"readonly\": {\"shared_with\": [\"texture\"]}",
-         "-00-----", 1},
+         "-00------", 1},
         {"\"constant_l1\": {}, \"constant_l15\": {\"shared_with\": [\"instruction_l15\"]}, "
          "\"instruction_l0\": {}, \"instruction_l1\": {\"shared_with\": [\"instruction_l15\"]}, "
          "\"instruction_l15\": {\"shared_with\": [\"constant_l15\", \"instruction_l1\"]}",
-         "---01211", 3},
+         "---01211-", 3},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_sim_plan plan;

@@ -255,16 +255,22 @@ static void scopes_have_instances(void **state)
 {
     (void)state;
     static const struct {
-        uint32_t sm, sm_owner, gpc_owner;
-    } rows[] = {{0, 0, 0}, {15, 15, 0}, {16, 16, 1}, {33, 33, 2}};
+        uint32_t sm, sm_owner, gpc_owner, group_owner; /* groups of 3 SMs */
+    } rows[] = {{0, 0, 0, 0},   {2, 2, 0, 0},   {3, 3, 0, 1},
+                {15, 15, 0, 5}, {16, 16, 1, 5}, {33, 33, 2, 11}};
+    const struct fth_sim_shape sm = {.scope = FTH_SIM_SCOPE_SM};
+    const struct fth_sim_shape gpc = {.scope = FTH_SIM_SCOPE_GPC};
+    const struct fth_sim_shape gpu = {.scope = FTH_SIM_SCOPE_GPU};
+    const struct fth_sim_shape group = {.scope = FTH_SIM_SCOPE_GROUP, .sms_per_instance = 3};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        assert_int_equal(fth_sim_owner(FTH_SIM_SCOPE_SM, rows[i].sm), rows[i].sm_owner);
-        assert_int_equal(fth_sim_owner(FTH_SIM_SCOPE_GPC, rows[i].sm), rows[i].gpc_owner);
-        assert_int_equal(fth_sim_owner(FTH_SIM_SCOPE_GPU, rows[i].sm), 0);
-        assert_int_equal(fth_sim_owner_count(FTH_SIM_SCOPE_SM, rows[i].sm + 1), rows[i].sm + 1);
-        assert_int_equal(fth_sim_owner_count(FTH_SIM_SCOPE_GPC, rows[i].sm + 1),
-                         rows[i].gpc_owner + 1);
-        assert_int_equal(fth_sim_owner_count(FTH_SIM_SCOPE_GPU, rows[i].sm + 1), 1);
+        assert_int_equal(fth_sim_owner(&sm, rows[i].sm), rows[i].sm_owner);
+        assert_int_equal(fth_sim_owner(&gpc, rows[i].sm), rows[i].gpc_owner);
+        assert_int_equal(fth_sim_owner(&group, rows[i].sm), rows[i].group_owner);
+        assert_int_equal(fth_sim_owner(&gpu, rows[i].sm), 0);
+        assert_int_equal(fth_sim_owner_count(&sm, rows[i].sm + 1), rows[i].sm + 1);
+        assert_int_equal(fth_sim_owner_count(&gpc, rows[i].sm + 1), rows[i].gpc_owner + 1);
+        assert_int_equal(fth_sim_owner_count(&group, rows[i].sm + 1), rows[i].group_owner + 1);
+        assert_int_equal(fth_sim_owner_count(&gpu, rows[i].sm + 1), 1);
     }
 }
 
@@ -566,6 +572,16 @@ static void facts_are_those_of_a_driver(void **state)
          "shared.scope=sm (none)\nshared.size_bytes=4096\nshared.max_block_bytes=512\n"
          "l2.scope=gpu (none)\nl2.size_bytes=2048\nmemory.scope=gpu (none)\n"
          "memory.size_bytes=16384\nregisters.scope=sm (none)\nregisters.size_bytes=8192\n"},
+        /* Through OpenCL, a device of another vendor reports no caches. */
+        {"\"vector_l1\": {\"size_bytes\": 1024}, \"lds\": {\"size_bytes\": 4096}, "
+         "\"l2\": {\"size_bytes\": 2048}, \"l3\": {\"size_bytes\": 4096}, "
+         "\"registers\": {\"size_bytes\": 8192}, \"memory\": {\"size_bytes\": 16384}",
+         "\"vendor\": \"AMD\", \"kind\": \"gpu\", \"architecture\": \"CDNA 3\", \"sms\": 5, "
+         "\"warp_size\": 64, \"clock_mhz\": 1500, \"memory_bus_bits\": 1000, "
+         "\"max_threads_per_block\": 64, \"max_threads_per_sm\": 128, \"xcds\": 2",
+         "device.name=Test\ndevice.vendor=AMD\ndevice.kind=gpu\ndevice.sms=5\n"
+         "device.warp_size=64\ndevice.clock_mhz=1500\ndevice.max_threads_per_block=64\n"
+         "device.backend=simulated\nmemory.scope=gpu (none)\nmemory.size_bytes=16384\n"},
         {"", "\"memory_clock_mhz\": 7, \"memory_bus_bits\": 128",
          "device.name=Test\ndevice.memory_clock_mhz=7\ndevice.memory_bus_bits=128\n"
          "device.sms=16\ndevice.backend=simulated\nmemory.scope=gpu (none)\n"

@@ -89,20 +89,25 @@ static void every_element_is_measured_by_a_stage(void **state)
 {
     (void)state;
     const struct fth_stage *stage;
-    double fraction = 0;
-    for (size_t i = 0; (stage = fth_discovery_stage(i)); i++) {
-        assert_true(stage->fraction >= fraction && stage->fraction < 1);
-        fraction = stage->fraction;
-        for (size_t k = 0; k < FTH_STAGE_ELEMENTS && stage->elements[k]; k++)
-            assert_non_null(fth_schema_element(stage->elements[k]));
+    static const struct fth_stage *(*const lists[])(size_t) = {fth_discovery_stage,
+                                                               fth_hierarchy_stage};
+    for (size_t list = 0; list < FTH_COUNT(lists); list++) {
+        double fraction = 0;
+        for (size_t i = 0; (stage = lists[list](i)); i++) {
+            assert_true(stage->fraction >= fraction && stage->fraction < 1);
+            fraction = stage->fraction;
+            for (size_t k = 0; k < FTH_STAGE_ELEMENTS && stage->elements[k]; k++)
+                assert_non_null(fth_schema_element(stage->elements[k]));
+        }
     }
     const struct fth_element_def *element;
     for (size_t i = 0; (element = fth_schema_element_at(i)); i++) {
         /* The driver reports the registers, and 'bench copies' measures the copy engine. */
         bool found = strcmp(element->name, "registers") == 0 || strcmp(element->name, "tma") == 0;
-        for (size_t k = 0; (stage = fth_discovery_stage(k)); k++)
-            for (size_t j = 0; j < FTH_STAGE_ELEMENTS && stage->elements[j]; j++)
-                found = found || strcmp(stage->elements[j], element->name) == 0;
+        for (size_t list = 0; list < FTH_COUNT(lists); list++)
+            for (size_t k = 0; (stage = lists[list](k)); k++)
+                for (size_t j = 0; j < FTH_STAGE_ELEMENTS && stage->elements[j]; j++)
+                    found = found || strcmp(stage->elements[j], element->name) == 0;
         if (!found)
             fail_msg("no stage measures %s", element->name);
     }

@@ -17,8 +17,7 @@ enum fth_status fth_sim_tlbs_init(struct fth_sim_tlbs *tlbs, const struct fth_si
         if (!plan->tlbs[i].present)
             continue;
         const struct fth_sim_shape *shape = &plan->tlbs[i].shape;
-        tlbs->caches[i] =
-            calloc(fth_sim_owner_count(shape->scope, plan->sms), sizeof *tlbs->caches[i]);
+        tlbs->caches[i] = calloc(fth_sim_owner_count(shape, plan->sms), sizeof *tlbs->caches[i]);
         if (!tlbs->caches[i])
             return fth_no_memory(error, "simulate GPU", NULL);
         /* Create the first instance now, so that an invalid shape is reported before any launch. */
@@ -31,8 +30,7 @@ void fth_sim_tlbs_fini(struct fth_sim_tlbs *tlbs)
 {
     for (unsigned i = 0; i < FTH_SIM_TLBS; i++) {
         uint32_t owners =
-            tlbs->caches[i] ? fth_sim_owner_count(tlbs->plan->tlbs[i].shape.scope, tlbs->plan->sms)
-                            : 0;
+            tlbs->caches[i] ? fth_sim_owner_count(&tlbs->plan->tlbs[i].shape, tlbs->plan->sms) : 0;
         for (uint32_t owner = 0; owner < owners; owner++)
             fth_cache_destroy(tlbs->caches[i][owner]);
         free(tlbs->caches[i]);
@@ -49,8 +47,7 @@ void fth_sim_tlbs_empty(struct fth_sim_tlbs *tlbs)
 {
     for (unsigned i = 0; i < FTH_SIM_TLBS; i++) {
         const uint32_t owners =
-            tlbs->caches[i] ? fth_sim_owner_count(tlbs->plan->tlbs[i].shape.scope, tlbs->plan->sms)
-                            : 0;
+            tlbs->caches[i] ? fth_sim_owner_count(&tlbs->plan->tlbs[i].shape, tlbs->plan->sms) : 0;
         for (uint32_t owner = 0; owner < owners; owner++)
             if (tlbs->caches[i][owner])
                 fth_cache_clear(tlbs->caches[i][owner]);
@@ -76,7 +73,7 @@ int64_t fth_sim_tlbs_look_up(struct fth_sim_tlbs *tlbs, uint32_t sm, uint64_t ad
     for (unsigned i = 0; i < FTH_SIM_TLBS; i++) {
         if (!plan->tlbs[i].present)
             continue;
-        uint32_t owner = fth_sim_owner(plan->tlbs[i].shape.scope, sm);
+        uint32_t owner = fth_sim_owner(&plan->tlbs[i].shape, sm);
         struct fth_cache **cache = &tlbs->caches[i][owner];
         if (!*cache && fth_sim_cache_create(&plan->tlbs[i].shape,
                                             plan->seed + i + (uint64_t)owner * FTH_SIM_TLBS, cache,

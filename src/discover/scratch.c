@@ -1,0 +1,120 @@
+/* Constant and shared memory of GPUs of other vendors than NVIDIA: scalar L1 and LDS on AMD's. CPUs
+ * have neither: they keep both in their memory. */
+#include "discover/discover.h"
+#include "probe/hierarchy/probe_hierarchy.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The longest chains that a request can have in constant and in shared memory. */
+static const uint64_t max_constant_bytes = 64 << 10, max_shared_bytes = 1 << 20;
+static const char pass_method[] = "whole passes over a chain in memory order, warm caches";
+
+/* Writes a number with its evidence. */
+static enum fth_status note_number(struct fth_discovery *discovery, const char *element,
+                                   const char *attribute, uint64_t number,
+                                   const struct fth_evidence *evidence, size_t samples,
+                                   const char *method, struct fth_error *error)
+{
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = element,
+                                       .attribute = attribute,
+                                       .number = (double)number,
+                                       .evidence = evidence,
+                                       .samples = samples,
+                                       .method = method},
+                    error);
+}
+
+/* Measures line and size of the constant cache. */
+static enum fth_status find_structure(struct fth_discovery *discovery, const char *element,
+                                      const struct fth_first_cache *first, struct fth_error *error)
+{
+    struct fth_hierarchy_line line;
+    struct fth_edge edge;
+    const uint64_t beyond = 3 * first->edge_bytes;
+    enum fth_status status = fth_probe_constant_line(
+        &discovery->prober, first, beyond < max_constant_bytes ? beyond : max_constant_bytes, &line,
+        error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, element, "line_bytes", status, error);
+    FTH_TRY(note_number(discovery, element, "line_bytes", line.bytes, &line.evidence, line.samples,
+                        "the shortest stride with which every load misses", error));
+    const struct fth_edge_plan plan = {.first = first,
+                                       .line_bytes = line.bytes,
+                                       .edge_bytes = first->edge_bytes,
+                                       .hit_cycles = first->hit_cycles,
+                                       .miss_cycles = first->miss_cycles};
+    status = fth_probe_edge(&discovery->prober, &plan, &edge, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, element, "size_bytes", status, error);
+    return note_number(discovery, element, "size_bytes", edge.bytes, &edge.evidence, edge.samples,
+                       "the footprint at which misses begin", error);
+}
+
+static enum fth_status find_constant(struct fth_discovery *discovery, const char *element,
+                                     double resolution, struct fth_error *error)
+{
+    struct fth_first_cache first;
+    struct fth_figure figure;
+    enum fth_status status =
+        fth_probe_first_cache(&discovery->prober, FTH_PATH_CONSTANT, resolution,
+                              max_constant_bytes * 2 / 3, &first, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, element, "size_bytes", status, error);
+    status = fth_probe_level_latency(&discovery->prober, &first, 64, first.edge_bytes / 2, &figure,
+                                     error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, element, "latency_cycles", status, error);
+    FTH_TRY(fth_note(discovery->gpu,
+                     &(struct fth_note){.element = element,
+                                        .attribute = "latency_cycles",
+                                        .figure = &figure,
+                                        .method = pass_method},
+                     error));
+    return find_structure(discovery, element, &first, error);
+}
+
+static enum fth_status find_shared(struct fth_discovery *discovery, const char *element,
+                                   struct fth_error *error)
+{
+    struct fth_scratch scratch;
+    enum fth_status status =
+        fth_probe_scratch(&discovery->prober, max_shared_bytes, &scratch, error);
+    if (status != FTH_OK)
+        FTH_TRY(fth_note_failure(discovery->gpu, element, "size_bytes", status, error));
+    if (status == FTH_OK)
+        FTH_TRY(fth_note(discovery->gpu,
+                         &(struct fth_note){.element = element,
+                                            .attribute = "size_bytes",
+                                            .number = (double)scratch.size_bytes,
+                                            .samples = scratch.samples,
+                                            .method = "the longest chain that the device accepts"},
+                         error));
+    if (!(scratch.latency_cycles > 0))
+        return FTH_OK;
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = element,
+                                       .attribute = "latency_cycles",
+                                       .number = fth_round_to_tenth(scratch.latency_cycles),
+                                       .samples = scratch.samples,
+                                       .method = "whole passes over two chains of different "
+                                                 "lengths"},
+                    error);
+}
+
+enum fth_status fth_discover_scratch(struct fth_discovery *discovery, struct fth_error *error)
+{
+    const char *vendor = fth_gpu_text(discovery->gpu, "device", "vendor"),
+               *kind = fth_gpu_text(discovery->gpu, "device", "kind");
+    const bool is_amd = vendor && strcmp(vendor, "AMD") == 0;
+    const char *constant = is_amd ? "scalar_l1" : "constant_l1",
+               *shared = is_amd ? "lds" : "shared";
+    if (kind && strcmp(kind, "cpu") == 0)
+        return FTH_OK;
+    if (fth_discovery_wants(discovery, constant))
+        FTH_TRY(find_constant(
+            discovery, constant,
+            fth_gpu_number(discovery->gpu, "device", "clock_resolution_cycles", 1), error));
+    return fth_discovery_wants(discovery, shared) ? find_shared(discovery, shared, error) : FTH_OK;
+}

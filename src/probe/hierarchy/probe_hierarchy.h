@@ -1,0 +1,200 @@
+/* probe/hierarchy/: the caches behind plain loads, from nothing but whole timed passes over chains
+ * in pseudo-random order. It needs no single timed loads, no choice of the core and no path past a
+ * cache, so it works on CPUs and on GPUs of any vendor. docs/hierarchy.md describes the method.
+ *
+ *   hierarchy_pass.c      times passes over chains; the low mean of disturbed samples
+ *   hierarchy_first.c     latency and approximate size of the first cache
+ *   hierarchy_line.c      line size of a level
+ *   hierarchy_curve.c     latency over footprint, and the levels that it shows
+ *   hierarchy_edge.c      exact size of a cache whose misses begin at one footprint
+ *   hierarchy_ways.c      ways and sets of the first cache
+ *   hierarchy_latency.c   latency of a level
+ *   hierarchy_scratch.c   size and latency of constant and shared memory
+ */
+#ifndef FTH_PROBE_HIERARCHY_H
+#define FTH_PROBE_HIERARCHY_H
+
+#include "probe/probe.h"
+
+/* ---- hierarchy_pass.c ---- */
+
+/* A chain that is walked once and then timed. */
+struct fth_pass {
+    enum fth_path path;
+    uint64_t stride_bytes, count;
+    unsigned round;        /* rounds differ in the memory and in the order of the chain */
+    uint64_t offset_bytes; /* of the first element, in addition to that of the round */
+};
+/* What its passes took. */
+struct fth_pass_time {
+    double cycles;    /* of one pass, including the reading of the clock */
+    double clock_mhz; /* NAN: unknown */
+    size_t samples;
+};
+/* Returns the number of passes of a chain that one request times. */
+uint64_t fth_pass_count(uint64_t count);
+/* Returns the mean of the samples that no other program disturbed: those up to the lower quartile,
+ * and those that are at most `resolution`, the resolution of the clock in cycles, or twice the
+ * distance between the 5 % quantile and the lower quartile above it. FTH_INVALID: no samples. */
+FTH_MUST_USE enum fth_status fth_low_mean(const uint32_t *cycles, size_t count, double resolution,
+                                          double *mean, struct fth_error *error);
+/* Sends requests without executing disturbed ones again, as fth_ask does: on a CPU, other programs
+ * disturb many requests, and the probes of this folder tolerate it. The caller frees the answers
+ * with fth_answers_fini. */
+FTH_MUST_USE enum fth_status fth_ask_once(const struct fth_prober *prober,
+                                          const struct fth_request *requests, size_t count,
+                                          struct fth_answers *answers, struct fth_error *error);
+/* Times `count` chains. */
+FTH_MUST_USE enum fth_status fth_time_passes(const struct fth_prober *prober, double resolution,
+                                             const struct fth_pass *passes, size_t count,
+                                             struct fth_pass_time *times, struct fth_error *error);
+
+/* ---- hierarchy_first.c ---- */
+
+/* The first cache along a path, and what all later probes need. */
+struct fth_first_cache {
+    enum fth_path path;
+    double resolution;      /* of the clock, in cycles */
+    double overhead_cycles; /* of the timing of a pass */
+    double hit_cycles;      /* of a load */
+    double miss_cycles;     /* of a load behind the cache, approximately */
+    uint64_t edge_bytes;    /* approximate size */
+    size_t samples;
+};
+/* Measures it with footprints up to `max_bytes`. FTH_INCONCLUSIVE: no footprint is slower than the
+ * smallest one. */
+FTH_MUST_USE enum fth_status fth_probe_first_cache(const struct fth_prober *prober,
+                                                   enum fth_path path, double resolution,
+                                                   uint64_t max_bytes,
+                                                   struct fth_first_cache *first,
+                                                   struct fth_error *error);
+
+/* ---- hierarchy_line.c ---- */
+
+struct fth_hierarchy_line_plan {
+    const struct fth_first_cache *first;
+    double hit_cycles, miss_cycles; /* of a load that hits the level, and one behind it */
+    uint64_t size_bytes;            /* of the level, approximately */
+    uint64_t smallest_bytes;        /* line of the level before it; 0: none */
+    bool has_prefetchers;           /* the level may fetch neighbours of a line */
+};
+struct fth_hierarchy_line {
+    uint64_t bytes;
+    struct fth_evidence evidence;
+    size_t samples;
+};
+/* Measures the line of a level: the bytes that a load brings into the cache. FTH_INCONCLUSIVE: the
+ * repeats contradict each other, or a prefetcher may have caused the result. */
+FTH_MUST_USE enum fth_status fth_probe_hierarchy_line(const struct fth_prober *prober,
+                                                      const struct fth_hierarchy_line_plan *plan,
+                                                      struct fth_hierarchy_line *line,
+                                                      struct fth_error *error);
+
+/* ---- hierarchy_curve.c ---- */
+
+enum { FTH_CURVE_POINTS = 128, FTH_HIERARCHY_LEVELS = 6 };
+/* Latency over footprint. */
+struct fth_curve {
+    uint64_t line_bytes;
+    uint64_t bytes[FTH_CURVE_POINTS];      /* ascending */
+    double cycles[FTH_CURVE_POINTS];       /* of a load, the minimum of the repeats */
+    double paged_cycles[FTH_CURVE_POINTS]; /* of a load of one line per FTH_PAGED_BYTES of the same
+                                            * footprint */
+    size_t count, samples;
+};
+/* Distance of the loads that show the cost of TLB misses: the smallest page size. */
+enum { FTH_PAGED_BYTES = 4096 };
+/* Measures the curve from a quarter of the size of the first cache up to `max_bytes`. */
+FTH_MUST_USE enum fth_status fth_probe_curve(const struct fth_prober *prober,
+                                             const struct fth_first_cache *first,
+                                             uint64_t line_bytes, uint64_t max_bytes,
+                                             struct fth_curve *curve, struct fth_error *error);
+
+/* A level of the hierarchy: a part of the curve where the latency hardly depends on the
+ * footprint. */
+struct fth_hierarchy_level {
+    double cycles;                  /* of a load where the plateau is flattest */
+    double slope;                   /* relative increase per doubling of the footprint there */
+    double tlb_cycles;              /* the part of it that TLB misses cause, approximately */
+    uint64_t bytes;                 /* footprint where it is flattest */
+    uint64_t low_bytes, high_bytes; /* its ends */
+};
+/* The levels of a curve. The last one is the memory if `complete`. */
+struct fth_hierarchy {
+    struct fth_hierarchy_level levels[FTH_HIERARCHY_LEVELS];
+    size_t count;
+    bool complete; /* the curve ends with a plateau */
+    bool too_many; /* there are more plateaus than levels */
+};
+/* Finds the levels, of which the first one is the first cache. A rise that a chain with the same
+ * pages and fewer lines shows as well is caused by a TLB, and does not separate two levels. */
+void fth_find_levels(const struct fth_first_cache *first, const struct fth_curve *curve,
+                     struct fth_hierarchy *hierarchy);
+/* Returns the smallest footprint of the curve whose latency is at least `cycles`, interpolated; 0:
+ * none. */
+uint64_t fth_curve_reaches(const struct fth_curve *curve, double cycles);
+
+/* ---- hierarchy_edge.c ---- */
+
+struct fth_edge_plan {
+    const struct fth_first_cache *first;
+    uint64_t line_bytes, edge_bytes; /* line and approximate size */
+    double hit_cycles, miss_cycles;
+};
+struct fth_edge {
+    uint64_t bytes;
+    struct fth_evidence evidence;
+    size_t samples;
+};
+/* Finds the size of a cache whose misses begin at one footprint, whatever the memory. FTH_
+ * INCONCLUSIVE: they begin gradually, or the repeats contradict each other. */
+FTH_MUST_USE enum fth_status fth_probe_edge(const struct fth_prober *prober,
+                                            const struct fth_edge_plan *plan, struct fth_edge *edge,
+                                            struct fth_error *error);
+
+/* ---- hierarchy_ways.c ---- */
+
+struct fth_hierarchy_ways {
+    uint64_t ways, sets;
+    struct fth_evidence evidence;
+    size_t samples;
+};
+/* Measures the ways of a cache whose size and line are known, from strides that are powers of two:
+ * as many elements as ways fit for every stride of at least sets * line. */
+FTH_MUST_USE enum fth_status fth_probe_hierarchy_ways(const struct fth_prober *prober,
+                                                      const struct fth_edge_plan *plan,
+                                                      uint64_t size_bytes,
+                                                      struct fth_hierarchy_ways *ways,
+                                                      struct fth_error *error);
+
+/* ---- hierarchy_latency.c ---- */
+
+/* Measures the latency of loads with a footprint of `bytes`. */
+FTH_MUST_USE enum fth_status fth_probe_level_latency(const struct fth_prober *prober,
+                                                     const struct fth_first_cache *first,
+                                                     uint64_t line_bytes, uint64_t bytes,
+                                                     struct fth_figure *figure,
+                                                     struct fth_error *error);
+
+/* ---- hierarchy_scratch.c ---- */
+
+/* Measures the line of the constant cache with a footprint of `bytes`, which does not fit. */
+FTH_MUST_USE enum fth_status fth_probe_constant_line(const struct fth_prober *prober,
+                                                     const struct fth_first_cache *first,
+                                                     uint64_t bytes,
+                                                     struct fth_hierarchy_line *line,
+                                                     struct fth_error *error);
+
+/* The shared memory of a work-group. */
+struct fth_scratch {
+    double latency_cycles;
+    uint64_t size_bytes;
+    size_t samples;
+};
+/* Measures it. `max_bytes`: the largest chain that a request may have there. FTH_INCONCLUSIVE:
+ * there is more; the latency is known then. FTH_UNSUPPORTED: there is none. */
+FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober, uint64_t max_bytes,
+                                               struct fth_scratch *scratch,
+                                               struct fth_error *error);
+
+#endif

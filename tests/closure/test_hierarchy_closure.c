@@ -1,0 +1,326 @@
+/* Closure tests of devices of other vendors than NVIDIA: fth_discover() must find on a simulated
+ * device what its random description (hierarchy_gpu.h) says.
+ *
+ *   test_hierarchy_closure [noisy] [jobs=N] FIRST LAST     random descriptions, by their seeds
+ *   test_hierarchy_closure [noisy] [jobs=N] seeds SEED...  the same
+ *   test_hierarchy_closure [noisy] [jobs=N] published      those of fathom for other vendors
+ *   test_hierarchy_closure [noisy] print SEED              print a description
+ *
+ * Every figure is right, or unknown with a reason. Without noise, none is wrong, and sizes, lines
+ * and latencies of devices with regular caches are known. With noise, a wrong figure must have a
+ * low confidence. N processes share the work. */
+#include "check.h"
+#include "closure/hierarchy_gpu.h"
+#include "described_device.h"
+#include "discover/discover.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A wrong figure must have a lower confidence than this. */
+static const double max_wrong_confidence = 0.95;
+/* A latency is right if it differs by at most this many cycles or this fraction. */
+static const double close_cycles = 1, close_fraction = 0.01;
+
+static const char *const elements[] = {"vector_l1",   "l1",  "l2",     "l3",    "scalar_l1",
+                                       "constant_l1", "lds", "shared", "memory"};
+static const char *const attributes[] = {"size_bytes", "line_bytes", "latency_cycles", "ways",
+                                         "sets"};
+
+enum verdict { RIGHT, UNKNOWN, NOT_REQUIRED, UNEXPLAINED, DOUBTED, WRONG, NONEXISTENT, VERDICTS };
+static const char *const words[VERDICTS] = {"right",   "unknown", "unknown",    "no reason",
+                                            "doubted", "WRONG",   "NONEXISTENT"};
+
+enum { MAX_JOBS = 64, MAX_PUBLISHED = 16, PATH_BYTES = 512 };
+static struct {
+    bool noisy, published;
+    char paths[MAX_PUBLISHED][PATH_BYTES]; /* [count] of descriptions that come with fathom */
+    unsigned jobs;
+    uint64_t first;
+    size_t count;
+    char *const *seeds; /* [count]; NULL: count up from `first` */
+} work;
+
+struct results {
+    unsigned devices, failed;
+    unsigned counts[FTH_COUNT(elements)][FTH_COUNT(attributes)][VERDICTS];
+};
+struct shared {
+    atomic_size_t next; /* index of the next device to measure */
+    struct results results[MAX_JOBS];
+};
+
+/* ---- one device ---- */
+
+/* Returns why a figure is unknown: its own reason, that of the size, on which others depend, or, if
+ * nothing was found of the element, that of the first cache, on which all depend. */
+static const char *reason_of(const struct fth_gpu *found, const char *element,
+                             const char *attribute)
+{
+    const char *reason = fth_gpu_unknown(found, element, attribute);
+    if (!reason && strcmp(attribute, "sets") == 0) /* they follow from the ways */
+        reason = fth_gpu_unknown(found, element, "ways");
+    if (!reason)
+        reason = fth_gpu_unknown(found, element, "size_bytes");
+    if (!reason && !fth_gpu_attribute(found, element, "latency_cycles"))
+        reason = fth_gpu_unknown(
+            found, fth_gpu_find_section(found, "vector_l1") ? "vector_l1" : "l1", "size_bytes");
+    return reason;
+}
+
+/* What the driver reports is not measured. */
+static bool is_measured(const struct fth_attribute *attribute)
+{
+    return attribute && attribute->source != FTH_SOURCE_DRIVER;
+}
+
+/* Whether a figure must be known: sizes, lines and latencies of a device with regular caches. Not
+ * the line of an L3, which fathom only measures up to some size, because that takes long. */
+static bool is_required(const struct fth_gpu *truth, const char *element, const char *attribute)
+{
+    return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
+           strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&
+           (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0);
+}
+
+static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *found,
+                          const char *element, size_t index)
+{
+    const struct fth_attribute *expected = fth_gpu_attribute(truth, element, attributes[index]);
+    const struct fth_attribute *measured = fth_gpu_attribute(found, element, attributes[index]);
+    const bool latency = strcmp(attributes[index], "latency_cycles") == 0;
+    if (!measured) {
+        if (!reason_of(found, element, attributes[index]))
+            return UNEXPLAINED;
+        return is_required(truth, element, attributes[index]) ? UNKNOWN : NOT_REQUIRED;
+    }
+    const double error = fabs(measured->number - expected->number);
+    if (error <= (latency ? fmax(close_cycles, close_fraction * expected->number) : 0))
+        return RIGHT;
+    return measured->confidence < max_wrong_confidence ? DOUBTED : WRONG;
+}
+
+/* Compares the figures of an element. */
+static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *found,
+                            size_t element, struct results *results)
+{
+    const char *name = elements[element];
+    for (size_t i = 0; i < FTH_COUNT(attributes); i++) {
+        const struct fth_attribute *expected = fth_gpu_attribute(truth, name, attributes[i]);
+        const struct fth_attribute *measured = fth_gpu_attribute(found, name, attributes[i]);
+        if (!expected && !is_measured(measured))
+            continue;
+        const enum verdict verdict = expected ? judge(truth, found, name, i) : NONEXISTENT;
+        const char *reason = reason_of(found, name, attributes[i]);
+        results->counts[element][i][verdict]++;
+        if (verdict != RIGHT)
+            printf("# %s: %s: %s.%s: is %g, found %g (confidence %g) %s\n",
+                   fth_gpu_text(truth, "device", "name"), words[verdict], name, attributes[i],
+                   expected ? expected->number : NAN, measured ? measured->number : NAN,
+                   measured ? measured->confidence : NAN, !measured && reason ? reason : "");
+    }
+}
+
+/* Measures a device and compares it with its description. */
+static void check_device(struct fth_gpu *truth, uint64_t seed, struct results *results)
+{
+    struct fth_gpu *found = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    const struct fth_discover_options options = FTH_DISCOVER_OPTIONS();
+    if (work.noisy)
+        make_hierarchy_noisy(truth, seed);
+    struct fth_device *device = open_described(truth);
+    const enum fth_status status = fth_discover(device, &options, &found, &error);
+    results->devices++;
+    if (status != FTH_OK) {
+        results->failed++;
+        printf("# %s: %s: %s\n", fth_gpu_text(truth, "device", "name"), error.operation,
+               error.cause);
+    }
+    for (size_t i = 0; status == FTH_OK && i < FTH_COUNT(elements); i++)
+        compare_element(truth, found, i, results);
+    fth_device_close(device);
+    fth_gpu_destroy(found);
+}
+
+/* ---- all devices ---- */
+
+/* Measures devices until none is left. */
+static void work_off(struct shared *shared, unsigned job)
+{
+    for (size_t i; (i = atomic_fetch_add(&shared->next, 1)) < work.count;) {
+        const uint64_t seed = work.seeds ? strtoull(work.seeds[i], NULL, 10) : work.first + i;
+        struct fth_gpu *truth = NULL;
+        if (work.published)
+            assert_int_equal(fth_gpu_read_file(work.paths[i], NULL, &truth, NULL), FTH_OK);
+        else
+            truth = hierarchy_gpu(seed);
+        check_device(truth, seed, &shared->results[job]);
+        fth_gpu_destroy(truth);
+        fflush(NULL);
+    }
+}
+
+static void measure_all(struct shared *shared)
+{
+    pid_t children[MAX_JOBS];
+    if (work.jobs <= 1) {
+        work_off(shared, 0);
+        return;
+    }
+    fflush(NULL);
+    for (unsigned i = 0; i < work.jobs; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            work_off(shared, i);
+            fflush(NULL);
+            _exit(0);
+        }
+    }
+    for (unsigned i = 0; i < work.jobs; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+}
+
+/* Adds the counts of all processes to those of the first one. */
+static void sum_up(struct shared *shared)
+{
+    struct results *sum = &shared->results[0];
+    for (size_t k = 1; k < MAX_JOBS; k++) {
+        const struct results *each = &shared->results[k];
+        sum->devices += each->devices;
+        sum->failed += each->failed;
+        for (size_t i = 0; i < FTH_COUNT(elements); i++)
+            for (size_t j = 0; j < FTH_COUNT(attributes); j++)
+                for (size_t v = 0; v < VERDICTS; v++)
+                    sum->counts[i][j][v] += each->counts[i][j][v];
+    }
+}
+
+/* Prints the verdicts by figure, and adds them up. */
+static void print_table(const struct results *results, unsigned total[VERDICTS])
+{
+    print_message("# %-28s %7s %9s %9s %9s %7s %7s %7s\n", "figure", "right", "unknown*", "unknown",
+                  "no reason", "doubted", "WRONG", "NONE");
+    for (size_t i = 0; i < FTH_COUNT(elements); i++)
+        for (size_t j = 0; j < FTH_COUNT(attributes); j++) {
+            const unsigned *counts = results->counts[i][j];
+            char name[64];
+            unsigned sum = 0;
+            for (size_t v = 0; v < VERDICTS; v++) {
+                total[v] += counts[v];
+                sum += counts[v];
+            }
+            snprintf(name, sizeof name, "%s.%s", elements[i], attributes[j]);
+            if (sum)
+                print_message("# %-28s %7u %9u %9u %9u %7u %7u %7u\n", name, counts[RIGHT],
+                              counts[UNKNOWN], counts[NOT_REQUIRED], counts[UNEXPLAINED],
+                              counts[DOUBTED], counts[WRONG], counts[NONEXISTENT]);
+        }
+    print_message("# %u devices, %u failed; unknown*: of regular caches, without noise\n",
+                  results->devices, results->failed);
+}
+
+static void devices_are_found_as_described(void **state)
+{
+    (void)state;
+    unsigned total[VERDICTS] = {0};
+    struct shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    measure_all(shared);
+    sum_up(shared);
+    const struct results *results = &shared->results[0];
+    print_table(results, total);
+    assert_int_equal(results->devices, work.count);
+    assert_int_equal(results->failed, 0);
+    assert_true(total[RIGHT] > 0);
+    assert_int_equal(total[WRONG], 0);
+    assert_int_equal(total[NONEXISTENT], 0);
+    assert_int_equal(total[UNEXPLAINED], 0);
+    assert_int_equal(total[UNKNOWN], 0);
+    if (!work.noisy)
+        assert_int_equal(total[DOUBTED], 0);
+    munmap(shared, sizeof *shared);
+}
+
+/* ---- command line ---- */
+
+static int print_description(uint64_t seed)
+{
+    struct fth_gpu *gpu = hierarchy_gpu(seed);
+    char *text = NULL;
+    size_t size = 0;
+    if (work.noisy)
+        make_hierarchy_noisy(gpu, seed);
+    const enum fth_status status = fth_gpu_write_text(gpu, &text, &size, NULL);
+    if (status == FTH_OK)
+        fwrite(text, 1, size, stdout);
+    fth_free(text);
+    fth_gpu_destroy(gpu);
+    return status == FTH_OK ? 0 : 1;
+}
+
+/* Finds the descriptions that come with fathom and are not of NVIDIA's GPUs. */
+static void find_published(void)
+{
+    const char *folder = FTH_SOURCE_ROOT "/data/gpus";
+    struct dirent *entry;
+    DIR *files = opendir(folder);
+    while (files && (entry = readdir(files)) && work.count < MAX_PUBLISHED) {
+        struct fth_gpu *gpu = NULL;
+        char *path = work.paths[work.count];
+        snprintf(path, PATH_BYTES, "%s/%s", folder, entry->d_name);
+        if (!strstr(path, ".json") || fth_gpu_read_file(path, NULL, &gpu, NULL) != FTH_OK)
+            continue;
+        const char *vendor = fth_gpu_text(gpu, "device", "vendor");
+        work.count += vendor && strcmp(vendor, "NVIDIA") != 0;
+        fth_gpu_destroy(gpu);
+    }
+    if (files)
+        closedir(files);
+    work.published = true;
+}
+
+int main(int count, char *words_given[])
+{
+    char **argument = words_given + 1;
+    int left = count - 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(devices_are_found_as_described)};
+    work.noisy = left && strcmp(*argument, "noisy") == 0;
+    argument += work.noisy;
+    left -= work.noisy;
+    if (left && strncmp(*argument, "jobs=", 5) == 0) {
+        work.jobs = (unsigned)strtoul(*argument + 5, NULL, 10);
+        argument++;
+        left--;
+    }
+    if (left == 2 && strcmp(argument[0], "print") == 0)
+        return print_description(strtoull(argument[1], NULL, 10));
+    if (left == 1 && strcmp(argument[0], "published") == 0)
+        find_published();
+    if (left > 1 && strcmp(argument[0], "seeds") == 0) {
+        work.seeds = argument + 1;
+        work.count = (size_t)left - 1;
+    } else if (left == 2) {
+        work.first = strtoull(argument[0], NULL, 10);
+        work.count = (size_t)(strtoull(argument[1], NULL, 10) - work.first + 1);
+    }
+    if (work.count == 0 || work.count > 1000000 || work.jobs > MAX_JOBS) {
+        fprintf(
+            stderr,
+            "usage: %s [noisy] [jobs=N] {FIRST LAST | seeds SEED... | published | print SEED}\n",
+            words_given[0]);
+        return 2;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

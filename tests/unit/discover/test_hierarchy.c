@@ -1,0 +1,219 @@
+/* Discovery of cache hierarchies behind plain loads, on a device that plays caches. A figure is
+ * right or unknown: none is wrong with a confidence of 0.9 or more. */
+#include "discover/discover.h"
+#include "played_caches.h"
+
+#include <stdio.h>
+
+static const char *const names[PLAYED_LEVELS] = {"l1", "l2", "l3"};
+
+/* Figures of many devices. */
+struct tally {
+    size_t right, unknown, wrong_unsure, wrong;
+};
+
+static double size_of(const struct played_cache *cache)
+{
+    return (double)(cache->sets * cache->ways * cache->line);
+}
+
+/* Compares a figure with the truth. */
+static void compare(struct tally *tally, const struct fth_gpu *gpu, const char *element,
+                    const char *attribute, double truth, double tolerance, uint64_t seed)
+{
+    const struct fth_attribute *found = fth_gpu_attribute(gpu, element, attribute);
+    if (!found) {
+        const char *reason = fth_gpu_unknown(gpu, element, attribute);
+        if (getenv("FTH_TEST_REASONS"))
+            printf("# seed %llu: %s.%s is unknown: %s\n", (unsigned long long)seed, element,
+                   attribute, reason ? reason : "the element was not found");
+        tally->unknown++;
+        return;
+    }
+    if (fabs(found->number - truth) <= tolerance) {
+        tally->right++;
+        return;
+    }
+    const bool sure = !(found->confidence < 0.9);
+    tally->wrong += sure;
+    tally->wrong_unsure += !sure;
+    printf("# seed %llu: %s.%s is %g instead of %g, confidence %g\n", (unsigned long long)seed,
+           element, attribute, found->number, truth, found->confidence);
+}
+
+static struct played_cache make_cache(uint64_t bytes, uint64_t line, uint64_t ways, double cycles)
+{
+    return (struct played_cache){
+        .line = line, .sets = bytes / line / ways, .ways = ways, .cycles = cycles};
+}
+
+/* A CPU without noise: 32 KiB, 256 KiB, 1 MiB. */
+static struct played clean_cpu(void)
+{
+    struct played played = {.count = 3,
+                            .memory_cycles = 200,
+                            .memory_bytes = 8.0 * (8 << 20),
+                            .tick = 1,
+                            .overhead = 20,
+                            .background = 2};
+    played.levels[0] = make_cache(32 << 10, 64, 8, 4);
+    played.levels[1] = make_cache(256 << 10, 64, 8, 14);
+    played.levels[2] = make_cache(1 << 20, 64, 16, 50);
+    return played;
+}
+
+static double number(const struct fth_gpu *gpu, const char *element, const char *attribute)
+{
+    return fth_gpu_number(gpu, element, attribute, NAN);
+}
+
+static void assert_number(const struct fth_gpu *gpu, const char *element, const char *attribute,
+                          double expected, double tolerance)
+{
+    const char *reason = fth_gpu_unknown(gpu, element, attribute);
+    if (!(fabs(number(gpu, element, attribute) - expected) <= tolerance))
+        fail_msg("%s.%s is %g instead of %g (%s)", element, attribute,
+                 number(gpu, element, attribute), expected, reason ? reason : "no reason");
+}
+
+static void clean_caches_are_known(void **state)
+{
+    (void)state;
+    struct played played = clean_cpu();
+    played_init(&played, 1);
+    struct fth_gpu *gpu = played_discover(&played, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        const struct played_cache *cache = &played.levels[i];
+        assert_number(gpu, names[i], "size_bytes", size_of(cache), 0);
+        assert_number(gpu, names[i], "line_bytes", 64, 0);
+        assert_number(gpu, names[i], "latency_cycles", cache->cycles, 0.5);
+        assert_number(gpu, names[i], "latency_ns", cache->cycles / 2, 0.3);
+    }
+    assert_number(gpu, "l1", "ways", 8, 0);
+    assert_number(gpu, "l1", "sets", 64, 0);
+    assert_number(gpu, "memory", "latency_cycles", 200, 2);
+    assert_true(fth_gpu_attribute(gpu, "l1", "size_bytes")->confidence > 0.95);
+    printf("# %lu hops\n", played.hops);
+    fth_gpu_destroy(gpu);
+    played_fini(&played);
+}
+
+/* ---- random devices ---- */
+
+static uint64_t pick(struct fth_rng *rng, const uint64_t *values, size_t count)
+{
+    return values[fth_rng_below(rng, count)];
+}
+
+/* A random cache of about `bytes`, with a number of sets that is a power of two. */
+static struct played_cache random_cache(struct fth_rng *rng, uint64_t bytes, uint64_t line,
+                                        double cycles)
+{
+    static const uint64_t ways[] = {2, 4, 6, 8, 12, 16};
+    struct played_cache cache = {
+        .line = line, .ways = pick(rng, ways, FTH_COUNT(ways)), .cycles = cycles, .sets = 1};
+    while (cache.sets * cache.ways * line < bytes)
+        cache.sets *= 2;
+    cache.policy = (enum played_policy)fth_rng_below(rng, 3);
+    if (cache.policy == PLAYED_PLRU && (cache.ways & (cache.ways - 1)))
+        cache.policy = PLAYED_LRU;
+    return cache;
+}
+
+/* A random device. `quiet`: without noise, scattered pages and other programs. */
+static struct played random_device(uint64_t seed, bool quiet)
+{
+    static const uint64_t lines[] = {32, 64, 64, 128, 256};
+    struct fth_rng rng;
+    fth_rng_init(&rng, seed);
+    struct played played = {.count = 1 + fth_rng_below(&rng, PLAYED_LEVELS),
+                            .tick = 1,
+                            .overhead = 10 + 30 * fth_rng_unit(&rng),
+                            .gpu = fth_rng_below(&rng, 4) == 0};
+    const uint64_t line = pick(&rng, lines, FTH_COUNT(lines));
+    uint64_t bytes = (8 << 10) + fth_rng_below(&rng, 8 << 10);
+    double cycles = 3 + 5 * fth_rng_unit(&rng);
+    for (size_t i = 0; i < played.count; i++) {
+        played.levels[i] = random_cache(&rng, bytes, line, cycles);
+        bytes = (uint64_t)(4 * size_of(&played.levels[i]));
+        cycles *= 2 + 2 * fth_rng_unit(&rng);
+    }
+    played.memory_cycles = cycles * 2;
+    played.memory_bytes = 8.0 * 6 * size_of(&played.levels[played.count - 1]);
+    /* The timing code of a GPU hardly uses the cache. CPUs have more sets. */
+    played.background =
+        !played.gpu && played.levels[0].sets >= 64 ? (unsigned)fth_rng_below(&rng, 4) : 0;
+    if (quiet)
+        return played;
+    played.pair_prefetch = fth_rng_below(&rng, 2) && !played.gpu;
+    played.scattered = fth_rng_below(&rng, 2);
+    for (size_t i = 0; i < played.count; i++) {
+        struct played_cache *cache = &played.levels[i];
+        cache->physical = i > 0 || fth_rng_below(&rng, 4) == 0;
+        cache->hashed = i > 0 && fth_rng_below(&rng, 4) == 0;
+    }
+    played.tlb_entries = fth_rng_below(&rng, 2) ? 16U << fth_rng_below(&rng, 4) : 0;
+    played.tlb_cycles = 5 + 25 * fth_rng_unit(&rng);
+    played.tick = fth_rng_below(&rng, 2) ? 1 : 25;
+    played.jitter = 20 * fth_rng_unit(&rng);
+    played.pause_rate = fth_rng_below(&rng, 2) ? 0.1 * fth_rng_unit(&rng) : 0;
+    played.theft_rate = fth_rng_below(&rng, 4) ? 0 : 0.3 * fth_rng_unit(&rng);
+    return played;
+}
+
+/* Measures a random device and compares all figures. */
+static void try_device(uint64_t seed, bool quiet, struct tally *sizes, struct tally *others)
+{
+    struct played played = random_device(seed, quiet);
+    played_init(&played, seed);
+    struct fth_gpu *gpu = played_discover(&played, NULL);
+    for (size_t i = 0; i < played.count; i++) {
+        const struct played_cache *cache = &played.levels[i];
+        const double slower = played.tlb_entries ? played.tlb_cycles : 0;
+        compare(i ? others : sizes, gpu, names[i], "size_bytes", size_of(cache), 0, seed);
+        compare(i ? others : sizes, gpu, names[i], "line_bytes", (double)cache->line, 0, seed);
+        compare(others, gpu, names[i], "ways", (double)cache->ways, 0, seed);
+        compare(others, gpu, names[i], "sets", (double)cache->sets, 0, seed);
+        compare(others, gpu, names[i], "latency_cycles", cache->cycles,
+                0.1 * cache->cycles + 1 + slower, seed);
+    }
+    fth_gpu_destroy(gpu);
+    played_fini(&played);
+}
+
+static void random_caches_are_right_or_unknown(void **state)
+{
+    (void)state;
+    struct tally sizes = {0}, others = {0};
+    for (uint64_t seed = 1; seed <= (SANITIZED ? 20 : 200); seed++)
+        try_device(seed, false, &sizes, &others);
+    printf("# first caches: %zu right, %zu unknown, %zu wrong, %zu wrong and unsure\n", sizes.right,
+           sizes.unknown, sizes.wrong, sizes.wrong_unsure);
+    printf("# other figures: %zu right, %zu unknown, %zu wrong, %zu wrong and unsure\n",
+           others.right, others.unknown, others.wrong, others.wrong_unsure);
+    assert_int_equal(sizes.wrong + others.wrong, 0);
+}
+
+static void random_quiet_caches_are_known(void **state)
+{
+    (void)state;
+    struct tally sizes = {0}, others = {0};
+    for (uint64_t seed = 1001; seed <= (SANITIZED ? 1005 : 1040); seed++)
+        try_device(seed, true, &sizes, &others);
+    printf("# first caches: %zu right, %zu unknown, %zu wrong, %zu wrong and unsure\n", sizes.right,
+           sizes.unknown, sizes.wrong, sizes.wrong_unsure);
+    printf("# other figures: %zu right, %zu unknown, %zu wrong, %zu wrong and unsure\n",
+           others.right, others.unknown, others.wrong, others.wrong_unsure);
+    assert_int_equal(sizes.wrong + others.wrong + sizes.wrong_unsure, 0);
+    assert_true(20 * sizes.unknown <= sizes.right);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clean_caches_are_known),
+        cmocka_unit_test(random_quiet_caches_are_known),
+        cmocka_unit_test(random_caches_are_right_or_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
