@@ -199,7 +199,7 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
                                       size_t *size, struct fth_error *error)
 {
     struct fth_report_options known;
-    struct fth_buffer out = {0};
+    struct fth_buffer out = {0}, rest = {0};
     *text = NULL;
     *size = 0;
     FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
@@ -213,9 +213,10 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
             &out, "The figures are those of the simulator: from the GPU's description where it\n"
                   "has them, otherwise defaults.\n");
     write_table(gpu, &known, &out);
-    write_timing(gpu, &out);
-    write_all_reasons(gpu, &out);
-    fth_write_findings(gpu, &known, &out);
+    write_timing(gpu, &rest);
+    write_all_reasons(gpu, &rest);
+    fth_write_findings(gpu, &known, &rest);
+    fth_write_prose(&rest, &known, &out);
     enum fth_status status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     return status;

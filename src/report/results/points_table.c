@@ -97,12 +97,12 @@ static enum fth_status show_all(const char *format, const struct fth_point_rows 
 
 /* ---- text ---- */
 
-/* MAX_COLUMNS: those of fth_text_table. MIN_CUT: columns of text are not cut below this width;
- * chosen. DEFAULT_WIDTH: of the table if the options do not have one. */
-enum { MAX_COLUMNS = 32, MIN_CUT = 8, DEFAULT_WIDTH = 80, GAP = 2 };
+/* MAX_COLUMNS: point, study, trace, GPU, kernel, the varied parameters, and the figures.
+ * GAP: characters between two columns, as in table_text.c. */
+enum { MAX_COLUMNS = FTH_POINTS_MAX_NAMES + FTH_POINT_FIGURES + 5, GAP = 2 };
 
 struct text_column {
-    const char *head;
+    const char *key, *head;
     bool right;         /* aligned to the right */
     const char **cells; /* [row_count]; NULL: no value */
     size_t width;
@@ -116,9 +116,8 @@ struct text_table {
     size_t row_count;
     struct text_column columns[MAX_COLUMNS];
     size_t count, limit;
-    struct fth_buffer same;     /* what is the same in all rows */
-    struct fth_buffer left_out; /* heads of the columns for which there is no space */
-    bool has_floor;             /* a time is a floor */
+    struct fth_buffer same; /* what is the same in all rows */
+    bool has_floor;         /* a time is a floor */
     bool failed;
 };
 
@@ -144,13 +143,12 @@ static void measure(const struct text_table *table, struct text_column *column)
     }
 }
 
-/* Adds a column without cells. Returns NULL without memory, or if there are too many columns. */
-static struct text_column *add_column(struct text_table *table, const char *head, bool right)
+/* Adds a column without cells. Returns NULL without memory. */
+static struct text_column *add_column(struct text_table *table, const char *key, const char *head,
+                                      bool right)
 {
-    if (table->count == MAX_COLUMNS)
-        return NULL;
     struct text_column *column = &table->columns[table->count];
-    *column = (struct text_column){.head = head, .right = right};
+    *column = (struct text_column){.key = key, .head = head, .right = right};
     column->cells = fth_arena_array(&table->arena, table->row_count + 1, sizeof *column->cells);
     if (!column->cells) {
         table->failed = true;
@@ -187,7 +185,7 @@ enum point_text { STUDY, GPU, TRACE };
 static void add_text(struct text_table *table, const char *head, const char *what,
                      enum point_text which)
 {
-    struct text_column *column = add_column(table, head, false);
+    struct text_column *column = add_column(table, head, head, false);
     if (!column)
         return;
     for (size_t i = 0; i < table->row_count; i++) {
@@ -199,7 +197,7 @@ static void add_text(struct text_table *table, const char *head, const char *wha
 
 static void add_kernel(struct text_table *table)
 {
-    struct text_column *column = add_column(table, "Kernel", false);
+    struct text_column *column = add_column(table, "kernel", "Kernel", false);
     char name[FTH_NAME_BYTES];
     for (size_t i = 0; column && i < table->row_count; i++) {
         if (!table->shown[i]->kernel)
@@ -214,7 +212,8 @@ static void add_kernel(struct text_table *table)
 static void add_value(struct text_table *table, size_t name)
 {
     char what[160];
-    struct text_column *column = add_column(table, table->rows->names[name], false);
+    const char *varied = table->rows->names[name];
+    struct text_column *column = add_column(table, varied, varied, false);
     for (size_t i = 0; column && i < table->row_count; i++)
         column->cells[i] = point_of(table, i)->values[name];
     snprintf(what, sizeof what, "%s=", table->rows->names[name]);
@@ -243,17 +242,15 @@ static const char *figure_text(struct text_table *table, const struct fth_point_
     return keep(table, text);
 }
 
-/* Adds the column of a figure. `optional`: only if it fits. */
-static void add_figure(struct text_table *table, enum fth_point_figure figure, bool optional)
+/* Adds the column of a figure. */
+static void add_figure(struct text_table *table, enum fth_point_figure figure)
 {
-    struct text_column *column = add_column(table, figures[figure].head, true);
+    struct text_column *column = add_column(table, figures[figure].key, figures[figure].head, true);
     if (!column)
         return;
     for (size_t i = 0; i < table->row_count; i++)
         column->cells[i] = figure_text(table, table->shown[i], figure);
     measure(table, column);
-    if (optional && total_width(table) > table->limit)
-        table->count--;
 }
 
 /* Joins the columns of the values, `count` from index `first` on, to one. */
@@ -279,42 +276,6 @@ static void join_values(struct text_table *table, size_t first, size_t count)
     memmove(joined + 1, joined + count, (table->count - first - 1) * sizeof *joined);
 }
 
-/* Cuts the texts of a column so that the table fits, but not below MIN_CUT. */
-static void cut_column(struct text_table *table, struct text_column *column)
-{
-    const size_t width = total_width(table);
-    if (column->right || column->width <= MIN_CUT || width <= table->limit)
-        return;
-    const size_t wanted = column->width > MIN_CUT + (width - table->limit)
-                              ? column->width - (width - table->limit)
-                              : MIN_CUT;
-    for (size_t i = 0; i < table->row_count; i++) {
-        struct fth_buffer text = {0};
-        if (!column->cells[i])
-            continue;
-        fth_text_append(&text, column->cells[i], wanted, table->options->utf8 ? "…" : "~");
-        table->failed = table->failed || text.failed;
-        column->cells[i] = text.data ? keep(table, text.data) : NULL;
-        fth_buffer_fini(&text);
-    }
-    measure(table, column);
-}
-
-/* Removes figures until the table fits, and notes which. */
-static void leave_out_figures(struct text_table *table)
-{
-    static const enum fth_point_figure order[] = {FTH_POINT_L2_BYTES, FTH_POINT_L2_HIT};
-    for (size_t i = 0; i < FTH_COUNT(order) && total_width(table) > table->limit; i++) {
-        size_t at = 0;
-        while (at + 1 < table->count && table->columns[at].head != figures[order[i]].head)
-            at++;
-        table->count--;
-        memmove(&table->columns[at], &table->columns[at + 1],
-                (table->count - at) * sizeof table->columns[0]);
-        fth_buffer_format(&table->left_out, "%s%s", i ? ", " : "", figures[order[i]].head);
-    }
-}
-
 static void add_columns(struct text_table *table, bool rdgc)
 {
     static const enum fth_point_figure main_figures[] = {FTH_POINT_L1_HIT, FTH_POINT_L2_HIT,
@@ -326,7 +287,7 @@ static void add_columns(struct text_table *table, bool rdgc)
                                                          FTH_POINT_L2_OFF_HIT, FTH_POINT_L2_STEPS},
                                        more_figures[] = {FTH_POINT_L1_READS, FTH_POINT_L2_SECTORS,
                                                          FTH_POINT_L2_ALL_HIT, FTH_POINT_FLOOR};
-    struct text_column *number = add_column(table, "Point", true);
+    struct text_column *number = add_column(table, "point", "Point", true);
     for (size_t i = 0; number && i < table->row_count; i++) {
         char text[32];
         fth_number_format(point_of(table, i)->number, text, sizeof text);
@@ -343,45 +304,44 @@ static void add_columns(struct text_table *table, bool rdgc)
     const size_t values = table->count - first;
     add_kernel(table);
     for (size_t i = 0; i < FTH_COUNT(main_figures); i++)
-        add_figure(table, main_figures[i], false);
+        add_figure(table, main_figures[i]);
     if (total_width(table) > table->limit && values)
         join_values(table, first, values);
-    for (size_t i = table->count; i-- > 0;)
-        cut_column(table, &table->columns[i]);
-    if (!rdgc)
-        leave_out_figures(table);
-    const size_t more = table->left_out.size ? 0 : FTH_COUNT(more_figures);
-    for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : more); i++)
-        add_figure(table, rdgc ? rdgc_figures[i] : more_figures[i], !rdgc);
+    for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : FTH_COUNT(more_figures)); i++)
+        add_figure(table, rdgc ? rdgc_figures[i] : more_figures[i]);
 }
 
+/* The columns that a narrow terminal does not show, the least important one first. */
+static const char *const drop_columns[] = {
+    "time_floor_us", "l2_hit_percent",      "l2_sectors", "l1_read_sectors",
+    "l2_bytes",      "l2_read_hit_percent", NULL};
+
 /* Writes the lines above the table, and the table. */
-static void write_text(struct text_table *table, const struct fth_point_order *order,
+static void write_text(struct text_table *table, const struct fth_point_order *order, bool rdgc,
                        struct fth_buffer *out)
 {
     struct fth_column columns[MAX_COLUMNS];
     struct fth_cells cells = {0};
+    struct fth_buffer above = {0};
     if (table->same.size)
-        fth_buffer_format(out, "All rows: %s.\n", table->same.data);
+        fth_buffer_format(&above, "All rows: %s.\n", table->same.data);
     if (order->notes.size)
-        fth_buffer_text(out, order->notes.data);
-    if (table->left_out.size)
-        fth_buffer_format(out, "Not enough columns for: %s.\n", table->left_out.data);
+        fth_buffer_text(&above, order->notes.data);
     if (table->has_floor)
-        fth_buffer_format(out, "A time with %s is the time floor: the model ran without time.\n",
+        fth_buffer_format(&above, "A time with %s is the time floor: the model ran without time.\n",
                           table->options->utf8 ? "≥" : ">=");
+    fth_write_prose(&above, table->options, out);
     for (size_t i = 0; i < table->count; i++)
         columns[i] =
-            (struct fth_column){table->columns[i].head, table->columns[i].head,
+            (struct fth_column){table->columns[i].key, table->columns[i].head,
                                 table->columns[i].right ? FTH_COLUMN_REMARK : FTH_COLUMN_TEXT};
     for (size_t row = 0; row < table->row_count; row++)
         for (size_t i = 0; i < table->count; i++)
             fth_cells_put_text(&cells, table->columns[i].cells[row]);
-    table->failed = table->failed || cells.failed || table->same.failed || table->left_out.failed ||
-                    order->notes.failed;
+    table->failed = table->failed || cells.failed || table->same.failed || order->notes.failed;
     const struct fth_table shown = {columns, table->count, cells.items, table->row_count};
     if (!table->failed)
-        fth_text_table(&shown, table->options, out);
+        fth_text_table_fit(&shown, rdgc ? NULL : drop_columns, table->options, out);
     fth_cells_fini(&cells);
 }
 
@@ -391,9 +351,8 @@ static enum fth_status show_text(const struct fth_point_rows *rows,
                                  const struct fth_report_options *options, char **text,
                                  size_t *size, struct fth_error *error)
 {
-    struct text_table table = {.rows = rows,
-                               .options = options,
-                               .limit = options->columns ? options->columns : DEFAULT_WIDTH};
+    struct text_table table = {
+        .rows = rows, .options = options, .limit = fth_report_columns(options)};
     struct fth_buffer out = {0};
     table.shown = calloc(rows->row_count + 1, sizeof *table.shown);
     for (size_t i = 0; i < order->count && table.shown; i++) {
@@ -405,12 +364,11 @@ static enum fth_status show_text(const struct fth_point_rows *rows,
     if (table.row_count)
         add_columns(&table, view->rdgc);
     if (!table.failed)
-        write_text(&table, order, &out);
+        write_text(&table, order, view->rdgc, &out);
     const enum fth_status status = table.failed ? fth_no_memory(error, operation, NULL)
                                                 : fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     fth_buffer_fini(&table.same);
-    fth_buffer_fini(&table.left_out);
     fth_arena_fini(&table.arena);
     free(table.shown);
     return status;
