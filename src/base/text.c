@@ -261,20 +261,36 @@ static size_t width_of(const char *text, size_t bytes)
     return columns;
 }
 
+/* Returns whether the remark in parentheses that begins after a space at `text` is short enough to
+ * be kept on one line. */
+static bool is_short_remark(const char *text, size_t columns)
+{
+    enum { MAX_REMARK = 30 }; /* chosen: intervals are shorter, most other remarks are longer */
+    const size_t bytes = strcspn(text, ")");
+    const size_t width = width_of(text, bytes);
+    return text[bytes] && width <= columns && width <= MAX_REMARK;
+}
+
 size_t fth_text_line(const char *text, size_t columns, size_t *width)
 {
-    size_t bytes = 0, before_space = 0, after_mark = 0;
+    size_t bytes = 0, before_space = 0, before_remark = 0, after_mark = 0;
     for (size_t used = 0; text[bytes] && used < columns; used++) {
         const char character = text[bytes];
         bool printable;
         if (character == ' ' && bytes && text[bytes - 1] != ' ')
             before_space = bytes;
+        if (character == ' ' && text[bytes + 1] == '(')
+            before_remark = before_space;
+        else if (character == ')')
+            before_remark = 0;
         bytes += character_length(text + bytes, &printable);
         /* Marks near the beginning would leave most of the line empty. */
         if (2 * used >= columns && strchr(",;:/_<>()-.", character))
             after_mark = bytes;
     }
-    if (text[bytes] && text[bytes] != ' ')
+    if (text[bytes] && before_remark && is_short_remark(text + before_remark, columns))
+        bytes = before_remark;
+    else if (text[bytes] && text[bytes] != ' ')
         bytes = before_space ? before_space : after_mark ? after_mark : bytes;
     *width = width_of(text, bytes);
     return bytes;

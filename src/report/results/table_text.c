@@ -6,8 +6,10 @@
  *   2. Cells of text are broken into several lines.
  *   3. Columns are left out, in the order that the caller gives, first those without values. A
  *      line below the table names them.
- *   4. Cells of text are broken into narrow lines.
- *   5. The columns are written in several parts below each other, each with the first column.
+ *   4. The texts of the last column are written below the rows.
+ *   5. Cells of text are broken into narrow lines.
+ *   6. The columns are written in several parts below each other, each with the columns that
+ *      identify a row.
  */
 #include "report/report.h"
 
@@ -44,6 +46,7 @@ struct layout {
     struct fth_buffer *out;
     struct column columns[MAX_COLUMNS];
     size_t count, limit;
+    const struct column *below; /* whose cells are written below the rows; NULL: none */
 };
 
 size_t fth_report_columns(const struct fth_report_options *options)
@@ -59,7 +62,7 @@ static void write_line(const char *line, size_t limit, struct fth_buffer *out)
     do {
         const size_t bytes = fth_text_line(line, limit > lead ? limit - lead : 1, &width);
         fth_buffer_repeat(out, " ", lead);
-        fth_buffer_append(out, line, bytes);
+        fth_text_append_bytes(out, line, bytes);
         fth_buffer_text(out, "\n");
         line += bytes;
         line += strspn(line, " ");
@@ -338,6 +341,18 @@ static void align_heads(const struct layout *layout, struct progress *progress)
         progress->skip[i] = most - progress->skip[i];
 }
 
+/* Writes a cell as a line below its row, with its heading. */
+static void write_below(const struct layout *layout, size_t row)
+{
+    const struct fth_table *table = layout->table;
+    const struct fth_cell *cell = &table->cells[row * table->column_count + layout->below->index];
+    struct fth_buffer line = {0};
+    if (!cell->text || !*cell->text)
+        return;
+    fth_buffer_format(&line, "  %s: %s", table->columns[layout->below->index].head, cell->text);
+    fth_write_prose(&line, layout->options, layout->out);
+}
+
 static void write_part(const struct layout *layout)
 {
     struct progress progress = {.lines = 0};
@@ -346,6 +361,8 @@ static void write_part(const struct layout *layout)
     for (size_t row = 0; row < layout->table->row_count; row++) {
         progress = (struct progress){.lines = 0};
         write_row(layout, &row, &progress);
+        if (layout->below)
+            write_below(layout, row);
     }
 }
 
@@ -358,19 +375,52 @@ static enum level choose_level(const struct layout *layout)
     return level;
 }
 
-/* Writes the columns in several parts below each other, each with the first column. */
+static bool are_equal(const struct layout *layout, const struct column *column, size_t row)
+{
+    const struct fth_table *table = layout->table;
+    const struct fth_cell *a = &table->cells[row * table->column_count + column->index];
+    const struct fth_cell *b = a + table->column_count;
+    if (fth_column_is_number(kind_of(layout, column)))
+        return a->number == b->number || (isnan(a->number) && isnan(b->number));
+    return strcmp(a->text ? a->text : "", b->text ? b->text : "") == 0;
+}
+
+/* Returns the first column in which all neighbouring rows differ that have the same first cell. 0:
+ * no rows have the same first cell, or there is no such column. */
+static size_t find_second_key(const struct layout *layout)
+{
+    for (size_t i = 0; i < layout->count; i++) {
+        bool differ = true;
+        for (size_t row = 0; row + 1 < layout->table->row_count && differ; row++)
+            differ = !are_equal(layout, &layout->columns[0], row) ||
+                     !are_equal(layout, &layout->columns[i], row);
+        if (differ)
+            return i;
+    }
+    return 0;
+}
+
+/* Writes the columns in several parts below each other. Each begins with the columns that identify
+ * a row: the first one and, if necessary, another one. */
 static void write_parts(const struct layout *whole)
 {
+    const size_t key = find_second_key(whole);
     struct layout part = *whole;
     for (size_t next = 1; next < whole->count;) {
-        part.count = 1;
-        part.columns[0] = whole->columns[0];
-        do
-            part.columns[part.count++] = whole->columns[next++];
-        while (next < whole->count &&
-               least_total(&part, WIDE_LINES) + GAP +
-                       least_width(whole, &whole->columns[next], WIDE_LINES) <=
-                   whole->limit);
+        part.count = 0;
+        part.columns[part.count++] = whole->columns[0];
+        if (key)
+            part.columns[part.count++] = whole->columns[key];
+        const size_t keys = part.count;
+        for (; next < whole->count; next++) {
+            if (next == key)
+                continue;
+            part.columns[part.count++] = whole->columns[next];
+            if (part.count > keys + 1 && least_total(&part, WIDE_LINES) > whole->limit) {
+                part.count--;
+                break;
+            }
+        }
         choose_widths(&part, choose_level(&part));
         write_part(&part);
         fth_buffer_text(part.out, next < whole->count ? "\n" : "");
@@ -410,6 +460,19 @@ static void leave_out(struct layout *layout, const char *const *drop, bool blank
     }
 }
 
+/* Puts the cells of the last column below the rows, if it has texts, and the rest then fits. */
+static void put_last_below(struct layout *layout)
+{
+    const struct column *last = &layout->columns[layout->count - 1];
+    if (layout->count < 2 || kind_of(layout, last) != FTH_COLUMN_TEXT || last->cell <= MIN_TEXT)
+        return;
+    layout->count--;
+    if (least_total(layout, WIDE_LINES) <= layout->limit)
+        layout->below = last;
+    else
+        layout->count++;
+}
+
 /* Writes which columns are left out. `all`: minimum width of the table with all columns. */
 static void write_note(const struct layout *layout, size_t dropped, const struct fth_buffer *names,
                        size_t all)
@@ -436,6 +499,8 @@ void fth_text_table_fit(const struct fth_table *table, const char *const *drop,
     size_t dropped = 0;
     leave_out(&layout, drop, true, &names, &dropped);
     leave_out(&layout, drop, false, &names, &dropped);
+    if (least_total(&layout, WIDE_LINES) > layout.limit)
+        put_last_below(&layout);
     const enum level level = choose_level(&layout);
     if (layout.count > 2 && least_total(&layout, level) > layout.limit) {
         write_parts(&layout);
