@@ -285,7 +285,7 @@ size_t fth_text_line(const char *text, size_t columns, size_t *width)
             before_remark = 0;
         bytes += character_length(text + bytes, &printable);
         /* Marks near the beginning would leave most of the line empty. */
-        if (2 * used >= columns && strchr(",;:/_<>()-.", character))
+        if (2 * used >= columns && strchr(",;:/_<>()-", character))
             after_mark = bytes;
     }
     if (text[bytes] && before_remark && is_short_remark(text + before_remark, columns))

@@ -164,6 +164,9 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
 void fth_text_table_fit(const struct fth_table *table, const char *const *drop,
                         const struct fth_report_options *options, struct fth_buffer *out);
 
+/* Returns the width from which on such a table has all columns. */
+size_t fth_text_table_least(const struct fth_table *table,
+                            const struct fth_report_options *options);
 /* Appends lines of prose without colours, and releases them. Lines that are wider than the width
  * are broken; the further lines are indented by two more spaces. */
 void fth_write_prose(struct fth_buffer *text, const struct fth_report_options *options,

@@ -58,7 +58,7 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
         used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
                                    weights->numbers[i]);
     if (!isnan(row_confidence) && used < MAX_CELL)
-        fth_format(text + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
+        fth_format(text + used, MAX_CELL - used, " (%.3g)", row_confidence);
 }
 
 static bool was_dissected(const struct fth_gpu *gpu, const char *element)
@@ -110,10 +110,13 @@ static bool is_tlb(const char *element)
 }
 
 static const struct fth_column columns[] = {
-    {"element", "Cache", FTH_COLUMN_TEXT},     {"size_bytes", "Size", FTH_COLUMN_BYTES},
-    {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
-    {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
-    {"policy", "Replacement", FTH_COLUMN_TEXT}};
+    {"element", "Cache", FTH_COLUMN_TEXT},
+    {"size_bytes", "Size", FTH_COLUMN_BYTES},
+    {"line_bytes", "Line", FTH_COLUMN_BYTES},
+    {"sets", "Sets", FTH_COLUMN_NUMBER},
+    {"ways", "Ways", FTH_COLUMN_TEXT},
+    {"index", "Index", FTH_COLUMN_TEXT},
+    {"policy", "Replacement (confidence)", FTH_COLUMN_TEXT}};
 
 /* Adds a cell with a copy of the text. */
 static void put_text(struct fth_cells *cells, const char *text)

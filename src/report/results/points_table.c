@@ -97,15 +97,13 @@ static enum fth_status show_all(const char *format, const struct fth_point_rows 
 
 /* ---- text ---- */
 
-/* MAX_COLUMNS: point, study, trace, GPU, kernel, the varied parameters, and the figures.
- * GAP: characters between two columns, as in table_text.c. */
-enum { MAX_COLUMNS = FTH_POINTS_MAX_NAMES + FTH_POINT_FIGURES + 5, GAP = 2 };
+/* Point, study, trace, GPU, kernel, the varied parameters, and the figures. */
+enum { MAX_COLUMNS = FTH_POINTS_MAX_NAMES + FTH_POINT_FIGURES + 5 };
 
 struct text_column {
     const char *key, *head;
     bool right;         /* aligned to the right */
     const char **cells; /* [row_count]; NULL: no value */
-    size_t width;
 };
 
 struct text_table {
@@ -124,23 +122,6 @@ struct text_table {
 static const struct fth_point_entry *point_of(const struct text_table *table, size_t row)
 {
     return &table->rows->points[table->shown[row]->point];
-}
-
-static size_t total_width(const struct text_table *table)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < table->count; i++)
-        width += table->columns[i].width + (i ? GAP : 0);
-    return width;
-}
-
-static void measure(const struct text_table *table, struct text_column *column)
-{
-    column->width = fth_text_columns(column->head);
-    for (size_t i = 0; i < table->row_count; i++) {
-        const size_t width = column->cells[i] ? fth_text_columns(column->cells[i]) : 1;
-        column->width = width > column->width ? width : column->width;
-    }
 }
 
 /* Adds a column without cells. Returns NULL without memory. */
@@ -165,12 +146,11 @@ static const char *keep(struct text_table *table, const char *text)
     return kept;
 }
 
-/* Measures the last column. If all its cells are the same, and not empty, removes it and appends
- * "WHAT CELL" to what is the same. */
+/* If all cells of the last column are the same, and not empty, removes it and appends "WHAT CELL"
+ * to what is the same. */
 static void finish_column(struct text_table *table, const char *what)
 {
-    struct text_column *column = &table->columns[table->count - 1];
-    measure(table, column);
+    const struct text_column *column = &table->columns[table->count - 1];
     const char *first = column->cells[0];
     for (size_t i = 1; i < table->row_count; i++)
         if (strcmp(first ? first : "", column->cells[i] ? column->cells[i] : "") != 0)
@@ -250,30 +230,74 @@ static void add_figure(struct text_table *table, enum fth_point_figure figure)
         return;
     for (size_t i = 0; i < table->row_count; i++)
         column->cells[i] = figure_text(table, table->shown[i], figure);
-    measure(table, column);
+}
+
+/* Makes a table of the columns. On failure, sets `failed`. */
+static struct fth_table make_table(struct text_table *table, struct fth_column columns[MAX_COLUMNS],
+                                   struct fth_cells *cells)
+{
+    for (size_t i = 0; i < table->count; i++)
+        columns[i] =
+            (struct fth_column){table->columns[i].key, table->columns[i].head,
+                                table->columns[i].right ? FTH_COLUMN_REMARK : FTH_COLUMN_TEXT};
+    for (size_t row = 0; row < table->row_count; row++)
+        for (size_t i = 0; i < table->count; i++)
+            fth_cells_put_text(cells, table->columns[i].cells[row]);
+    table->failed = table->failed || cells->failed;
+    return (struct fth_table){columns, table->count, cells->items, table->row_count};
+}
+
+/* Returns whether all columns fit. */
+static bool fits(struct text_table *table)
+{
+    struct fth_column columns[MAX_COLUMNS];
+    struct fth_cells cells = {0};
+    const struct fth_table made = make_table(table, columns, &cells);
+    const bool result =
+        table->failed || fth_text_table_least(&made, table->options) <= table->limit;
+    fth_cells_fini(&cells);
+    return result;
 }
 
 /* Joins the columns of the values, `count` from index `first` on, to one. */
 static void join_values(struct text_table *table, size_t first, size_t count)
 {
     struct text_column *joined = &table->columns[first];
-    fth_buffer_format(&table->same, "%svalues of", table->same.size ? "; " : "");
-    for (size_t i = 0; i < count; i++)
-        fth_buffer_format(&table->same, "%s %s", i ? "," : "", table->columns[first + i].head);
-    for (size_t row = 0; row < table->row_count; row++) {
+    const char **cells = fth_arena_array(&table->arena, table->row_count + 1, sizeof *cells);
+    table->failed = table->failed || !cells;
+    for (size_t row = 0; row < table->row_count && cells; row++) {
         struct fth_buffer text = {0};
         for (size_t i = 0; i < count; i++) {
             const char *cell = table->columns[first + i].cells[row];
             fth_buffer_format(&text, "%s%s", i ? " " : "", cell ? cell : "-");
         }
         table->failed = table->failed || text.failed;
-        joined->cells[row] = text.data ? keep(table, text.data) : NULL;
+        cells[row] = text.data ? keep(table, text.data) : NULL;
         fth_buffer_fini(&text);
     }
-    joined->head = "Values";
-    measure(table, joined);
+    *joined = (struct text_column){.key = "values", .head = "Values", .cells = cells};
     table->count -= count - 1;
     memmove(joined + 1, joined + count, (table->count - first - 1) * sizeof *joined);
+}
+
+/* Joins the columns of several values if the main figures do not fit otherwise, or if all figures
+ * fit then. `main_fits`: the main figures fit with a column for each parameter. */
+static void join_if_necessary(struct text_table *table, size_t first, size_t count, bool main_fits)
+{
+    struct text_column columns[MAX_COLUMNS];
+    const size_t all = table->count;
+    if (count < 2 || (main_fits && fits(table)))
+        return;
+    memcpy(columns, table->columns, sizeof columns);
+    join_values(table, first, count);
+    if (main_fits && !table->failed && !fits(table)) {
+        memcpy(table->columns, columns, sizeof columns);
+        table->count = all;
+        return;
+    }
+    fth_buffer_format(&table->same, "%svalues of", table->same.size ? "; " : "");
+    for (size_t i = 0; i < count; i++)
+        fth_buffer_format(&table->same, "%s %s", i ? "," : "", columns[first + i].head);
 }
 
 static void add_columns(struct text_table *table, bool rdgc)
@@ -293,8 +317,6 @@ static void add_columns(struct text_table *table, bool rdgc)
         fth_number_format(point_of(table, i)->number, text, sizeof text);
         number->cells[i] = keep(table, text);
     }
-    if (number)
-        measure(table, number);
     add_text(table, "Study", "study ", STUDY);
     add_text(table, "Trace", "trace ", TRACE);
     add_text(table, "GPU", "GPU ", GPU);
@@ -305,10 +327,10 @@ static void add_columns(struct text_table *table, bool rdgc)
     add_kernel(table);
     for (size_t i = 0; i < FTH_COUNT(main_figures); i++)
         add_figure(table, main_figures[i]);
-    if (total_width(table) > table->limit && values)
-        join_values(table, first, values);
+    const bool main_fits = fits(table);
     for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : FTH_COUNT(more_figures)); i++)
         add_figure(table, rdgc ? rdgc_figures[i] : more_figures[i]);
+    join_if_necessary(table, first, values, main_fits);
 }
 
 /* The columns that a narrow terminal does not show, the least important one first. */
@@ -331,15 +353,8 @@ static void write_text(struct text_table *table, const struct fth_point_order *o
         fth_buffer_format(&above, "A time with %s is the time floor: the model ran without time.\n",
                           table->options->utf8 ? "≥" : ">=");
     fth_write_prose(&above, table->options, out);
-    for (size_t i = 0; i < table->count; i++)
-        columns[i] =
-            (struct fth_column){table->columns[i].key, table->columns[i].head,
-                                table->columns[i].right ? FTH_COLUMN_REMARK : FTH_COLUMN_TEXT};
-    for (size_t row = 0; row < table->row_count; row++)
-        for (size_t i = 0; i < table->count; i++)
-            fth_cells_put_text(&cells, table->columns[i].cells[row]);
-    table->failed = table->failed || cells.failed || table->same.failed || order->notes.failed;
-    const struct fth_table shown = {columns, table->count, cells.items, table->row_count};
+    const struct fth_table shown = make_table(table, columns, &cells);
+    table->failed = table->failed || table->same.failed || order->notes.failed;
     if (!table->failed)
         fth_text_table_fit(&shown, rdgc ? NULL : drop_columns, table->options, out);
     fth_cells_fini(&cells);

@@ -6,9 +6,9 @@
  *   2. Cells of text are broken into several lines.
  *   3. Columns are left out, in the order that the caller gives, first those without values. A
  *      line below the table names them.
- *   4. The texts of the last column are written below the rows.
- *   5. Cells of text are broken into narrow lines.
- *   6. The columns are written in several parts below each other, each with the columns that
+ *   4. Cells of text are broken into narrow lines. If those of the last column would have many,
+ * they are written below the rows instead.
+ *   5. The columns are written in several parts below each other, each with the columns that
  *      identify a row.
  */
 #include "report/report.h"
@@ -25,9 +25,11 @@ enum { MAX_COLUMNS = 128, GAP = 2, TEXT_BYTES = FTH_NAME_BYTES };
  * out; words of up to MIN_NAME are not broken while there are other ways to fit the table.
  * MIN_NARROW: texts are never broken into narrower lines. */
 enum { MAX_WIDTH = 60, MIN_TEXT = 24, MIN_NAME = 30, MIN_NARROW = 12 };
-/* MAX_NAME_LINES: names of kernels are cut after so many lines; chosen. DEFAULT_COLUMNS: width of
- * text if the options do not have one. */
-enum { MAX_NAME_LINES = 3, DEFAULT_COLUMNS = 80 };
+/* Numbers of lines, chosen. MAX_NAME_LINES: names of kernels are cut after so many. MAX_LINES:
+ * texts of the last column that would have more are written below the rows. */
+enum { MAX_NAME_LINES = 3, MAX_LINES = 4 };
+/* The width of text if the options do not have one. */
+enum { DEFAULT_COLUMNS = 80 };
 
 /* How far cells of text may be broken. */
 enum level { WIDE_LINES, WHOLE_WORDS, NARROW_LINES };
@@ -189,15 +191,15 @@ static size_t least_total(const struct layout *layout, enum level level)
     return total;
 }
 
-/* Returns how many lines a heading has in a column of this width. */
-static size_t head_lines(const char *head, size_t width)
+/* Returns how many lines a text has in a column of this width. */
+static size_t count_lines(const char *text, size_t width)
 {
     size_t lines = 0, used;
     do {
-        head += fth_text_line(head, width, &used);
-        head += strspn(head, " ");
+        text += fth_text_line(text, width, &used);
+        text += strspn(text, " ");
         lines++;
-    } while (*head);
+    } while (*text);
     return lines;
 }
 
@@ -206,7 +208,7 @@ static size_t head_space(const struct layout *layout, const struct column *colum
 {
     const char *head = layout->table->columns[column->index].head;
     size_t space = 0;
-    while (head_lines(head, column->width + space) > lines)
+    while (count_lines(head, column->width + space) > lines)
         space++;
     return space;
 }
@@ -334,7 +336,7 @@ static void align_heads(const struct layout *layout, struct progress *progress)
     size_t most = 0;
     for (size_t i = 0; i < layout->count; i++) {
         const char *head = layout->table->columns[layout->columns[i].index].head;
-        progress->skip[i] = head_lines(head, layout->columns[i].width);
+        progress->skip[i] = count_lines(head, layout->columns[i].width);
         most = larger(most, progress->skip[i]);
     }
     for (size_t i = 0; i < layout->count; i++)
@@ -460,11 +462,30 @@ static void leave_out(struct layout *layout, const char *const *drop, bool blank
     }
 }
 
-/* Puts the cells of the last column below the rows, if it has texts, and the rest then fits. */
+/* Returns whether a cell of the last column would be broken into more than MAX_LINES lines, or the
+ * table does not fit in any way. */
+static bool is_last_too_narrow(const struct layout *layout)
+{
+    struct layout trial = *layout;
+    const enum level level = choose_level(&trial);
+    const struct column *last = &trial.columns[trial.count - 1];
+    char text[TEXT_BYTES];
+    if (least_total(&trial, level) > trial.limit)
+        return true;
+    choose_widths(&trial, level);
+    for (size_t row = 0; row < trial.table->row_count; row++)
+        if (count_lines(cell_text(&trial, row, last->index, text), last->width) > MAX_LINES)
+            return true;
+    return false;
+}
+
+/* Puts the cells of the last column below the rows if they are texts that would have narrow lines
+ * otherwise, and if the rest then fits. */
 static void put_last_below(struct layout *layout)
 {
     const struct column *last = &layout->columns[layout->count - 1];
-    if (layout->count < 2 || kind_of(layout, last) != FTH_COLUMN_TEXT || last->cell <= MIN_TEXT)
+    if (layout->count < 2 || kind_of(layout, last) != FTH_COLUMN_TEXT || last->cell <= MIN_TEXT ||
+        !is_last_too_narrow(layout))
         return;
     layout->count--;
     if (least_total(layout, WIDE_LINES) <= layout->limit)
@@ -484,17 +505,31 @@ static void write_note(const struct layout *layout, size_t dropped, const struct
     fth_write_prose(&note, layout->options, layout->out);
 }
 
+static void begin_layout(struct layout *layout, const struct fth_table *table,
+                         const struct fth_report_options *options, struct fth_buffer *out)
+{
+    *layout = (struct layout){
+        .table = table, .options = options, .out = out, .limit = fth_report_columns(options)};
+    layout->count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
+    for (size_t i = 0; i < layout->count; i++) {
+        layout->columns[i].index = i;
+        measure(layout, &layout->columns[i], i + 1 == layout->count);
+    }
+}
+
+size_t fth_text_table_least(const struct fth_table *table, const struct fth_report_options *options)
+{
+    struct layout layout;
+    begin_layout(&layout, table, options, NULL);
+    return least_total(&layout, WIDE_LINES);
+}
+
 void fth_text_table_fit(const struct fth_table *table, const char *const *drop,
                         const struct fth_report_options *options, struct fth_buffer *out)
 {
-    struct layout layout = {
-        .table = table, .options = options, .out = out, .limit = fth_report_columns(options)};
+    struct layout layout;
     struct fth_buffer names = {0};
-    layout.count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
-    for (size_t i = 0; i < layout.count; i++) {
-        layout.columns[i].index = i;
-        measure(&layout, &layout.columns[i], i + 1 == layout.count);
-    }
+    begin_layout(&layout, table, options, out);
     const size_t all = least_total(&layout, WIDE_LINES);
     size_t dropped = 0;
     leave_out(&layout, drop, true, &names, &dropped);

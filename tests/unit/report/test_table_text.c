@@ -93,16 +93,20 @@ static void columns_are_left_out(void **state)
                 "  them.\n");
 }
 
-/* Without a list of columns, texts of the last column are written below the rows. If the rest does
- * not fit either, the table is written in parts. */
+/* Without a list of columns, texts get narrow. If that is not enough, the table is written in
+ * parts.
+ */
 static void narrow_tables_have_parts(void **state)
 {
     (void)state;
     check_table(&table, NULL, 60,
-                "Kernel  Read sectors  Writes  Atomics  Footprint\n"
-                "rows              12       3        0      1 KiB\n"
-                "cols               1       2        –       64 B\n"
-                "  Reason: the launch accesses more memory than that\n");
+                "           Read\n"
+                "Kernel  sectors  Writes  Atomics  Footprint  Reason\n"
+                "rows         12       3        0      1 KiB  –\n"
+                "cols          1       2        –       64 B  the launch\n"
+                "                                             accesses more\n"
+                "                                             memory than\n"
+                "                                             that\n");
     check_table(&table, NULL, 42,
                 "Kernel  Read sectors  Writes  Atomics\n"
                 "rows              12       3        0\n"
@@ -116,6 +120,29 @@ static void narrow_tables_have_parts(void **state)
                 "rows    –\n"
                 "cols    the launch accesses more memory\n"
                 "        than that\n");
+}
+
+/* Texts of the last column that would have more than four lines are written below the rows. */
+static void long_texts_are_written_below(void **state)
+{
+    (void)state;
+    static const struct fth_column four[] = {{"kernel", "Kernel", FTH_COLUMN_KERNEL},
+                                             {"launches", "Launches", FTH_COLUMN_NUMBER},
+                                             {"exact", "Exact", FTH_COLUMN_NUMBER},
+                                             {"reason", "Reason", FTH_COLUMN_TEXT}};
+    static const struct fth_cell rows[] = {
+        {"rows", 0}, {NULL, 1},
+        {NULL, 1},   {NULL, 0},
+        {"cols", 0}, {NULL, 1},
+        {NULL, 0},   {"one \033 two three four five six seven eight nine ten eleven twelve", 0},
+    };
+    check_table(&(struct fth_table){four, 4, rows, 2}, NULL, 36,
+                "Kernel  Launches  Exact\n"
+                "rows           1      1\n"
+                "cols           1      0\n"
+                "  Reason: one ? two three four five\n"
+                "    six seven eight nine ten eleven\n"
+                "    twelve\n");
 }
 
 /* Parts repeat a second column if the first one does not identify the rows. */
@@ -224,6 +251,7 @@ int main(void)
         cmocka_unit_test(heads_and_texts_are_broken),
         cmocka_unit_test(columns_are_left_out),
         cmocka_unit_test(narrow_tables_have_parts),
+        cmocka_unit_test(long_texts_are_written_below),
         cmocka_unit_test(parts_identify_their_rows),
         cmocka_unit_test(words_are_broken_last),
         cmocka_unit_test(every_width_shows_everything),
