@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    MAX_CELL = 96,    /* bytes of a cell's text, with the terminating NUL */
+    MAX_CELL = 160,   /* bytes of a cell's text, with the terminating NUL */
     STRIP_WIDTH = 64, /* characters of a strip, so that a line fits into 80 columns */
     MAX_PASSES = 4    /* passes that are shown */
 };
@@ -55,7 +55,7 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
     double row_confidence = confidence(gpu, element);
     size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
     for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
-        used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
+        used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? ", " : " ",
                                    weights->numbers[i]);
     if (!isnan(row_confidence) && used < MAX_CELL)
         fth_format(text + used, MAX_CELL - used, " (%.3g)", row_confidence);

@@ -22,9 +22,9 @@
 enum { MAX_COLUMNS = 128, GAP = 2, TEXT_BYTES = FTH_NAME_BYTES };
 /* Widths, chosen. MAX_WIDTH: wider texts are broken, except in the last column. MIN_TEXT and
  * MIN_NAME: texts and names of kernels are not broken into narrower lines while columns can be left
- * out; words of up to MIN_NAME are not broken while there are other ways to fit the table.
- * MIN_NARROW: texts are never broken into narrower lines. */
-enum { MAX_WIDTH = 60, MIN_TEXT = 24, MIN_NAME = 30, MIN_NARROW = 12 };
+ * out. MAX_WORD: words of texts up to this width, such as the UUID of a GPU, are not broken while
+ * there are other ways to fit the table. MIN_NARROW: texts are never broken into narrower lines. */
+enum { MAX_WIDTH = 60, MIN_TEXT = 18, MIN_NAME = 30, MAX_WORD = 48, MIN_NARROW = 12 };
 /* Numbers of lines, chosen. MAX_NAME_LINES: names of kernels are cut after so many. MAX_LINES:
  * texts of the last column that would have more are written below the rows. */
 enum { MAX_NAME_LINES = 3, MAX_LINES = 4 };
@@ -176,8 +176,9 @@ static size_t least_width(const struct layout *layout, const struct column *colu
         return full_width(column);
     if (level == WIDE_LINES)
         least = kind == FTH_COLUMN_KERNEL ? MIN_NAME : MIN_TEXT;
+    const size_t longest = kind == FTH_COLUMN_KERNEL ? MIN_NAME : MAX_WORD;
     if (level != NARROW_LINES)
-        least = larger(least, column->word < MIN_NAME ? column->word : MIN_NAME);
+        least = larger(least, column->word < longest ? column->word : longest);
     least = larger(least, column->head);
     return full_width(column) < least ? full_width(column) : least;
 }
@@ -462,15 +463,15 @@ static void leave_out(struct layout *layout, const char *const *drop, bool blank
     }
 }
 
-/* Returns whether a cell of the last column would be broken into more than MAX_LINES lines, or the
- * table does not fit in any way. */
+/* Returns whether a cell of the last column would be broken into more than MAX_LINES lines, or
+ * words would be broken, or the table does not fit in any way. */
 static bool is_last_too_narrow(const struct layout *layout)
 {
     struct layout trial = *layout;
     const enum level level = choose_level(&trial);
     const struct column *last = &trial.columns[trial.count - 1];
     char text[TEXT_BYTES];
-    if (least_total(&trial, level) > trial.limit)
+    if (level == NARROW_LINES)
         return true;
     choose_widths(&trial, level);
     for (size_t row = 0; row < trial.table->row_count; row++)
@@ -534,8 +535,7 @@ void fth_text_table_fit(const struct fth_table *table, const char *const *drop,
     size_t dropped = 0;
     leave_out(&layout, drop, true, &names, &dropped);
     leave_out(&layout, drop, false, &names, &dropped);
-    if (least_total(&layout, WIDE_LINES) > layout.limit)
-        put_last_below(&layout);
+    put_last_below(&layout);
     const enum level level = choose_level(&layout);
     if (layout.count > 2 && least_total(&layout, level) > layout.limit) {
         write_parts(&layout);
