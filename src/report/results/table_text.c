@@ -25,8 +25,8 @@ enum { MAX_COLUMNS = 128, GAP = 2, TEXT_BYTES = FTH_NAME_BYTES };
  * out. MAX_WORD: words of texts up to this width, such as the UUID of a GPU, are not broken while
  * there are other ways to fit the table. MIN_NARROW: texts are never broken into narrower lines. */
 enum { MAX_WIDTH = 60, MIN_TEXT = 18, MIN_NAME = 30, MAX_WORD = 48, MIN_NARROW = 12 };
-/* Numbers of lines, chosen. MAX_NAME_LINES: names of kernels are cut after so many. MAX_LINES:
- * texts of the last column that would have more are written below the rows. */
+/* Numbers of lines, chosen. MAX_NAME_LINES: maximum of names of kernels, which are then cut.
+ * MAX_LINES: texts of the last column that would have more are written below the rows. */
 enum { MAX_NAME_LINES = 3, MAX_LINES = 4 };
 /* The width of text if the options do not have one. */
 enum { DEFAULT_COLUMNS = 80 };
@@ -204,7 +204,7 @@ static size_t count_lines(const char *text, size_t width)
     return lines;
 }
 
-/* Returns how much wider a column must be for its heading to have at most so many lines. */
+/* Returns how much wider a column must be for its heading to have at most `lines` lines. */
 static size_t head_space(const struct layout *layout, const struct column *column, size_t lines)
 {
     const char *head = layout->table->columns[column->index].head;
