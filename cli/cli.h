@@ -360,6 +360,9 @@ int cli_put_trace_lines(const struct cli_arguments *arguments, const struct fth_
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed);
 int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench *bench);
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table);
+/* As cli_put_table. `drop`: see struct fth_report_options. */
+int cli_put_table_fit(const struct cli_arguments *arguments, const struct fth_table *table,
+                      const char *const *drop);
 /* Writes the text to the file of -o or to stdout, and frees it with fth_free. */
 int cli_put_text(const struct cli_arguments *arguments, char *text, size_t size);
 /* Returns what the terminal behind stdout can display: UTF-8, colour, width. */

@@ -356,15 +356,22 @@ int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench 
     return cli_put_text(arguments, text, size);
 }
 
-int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table)
+int cli_put_table_fit(const struct cli_arguments *arguments, const struct fth_table *table,
+                      const char *const *drop)
 {
     struct fth_report_options options = cli_report_options(arguments);
+    options.drop = drop;
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
     if (fth_report_table(cli_format(arguments), table, &options, &text, &size, &error) != FTH_OK)
         return cli_fail(&error);
     return cli_put_text(arguments, text, size);
+}
+
+int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table)
+{
+    return cli_put_table_fit(arguments, table, NULL);
 }
 
 int cli_finish_stdout(void)

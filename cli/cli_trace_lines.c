@@ -30,6 +30,11 @@ static const struct fth_column shared_columns[SHARED_COLUMNS] = {
 };
 static const struct fth_column last_column = {"inlined_at", "Inlined at", FTH_COLUMN_TEXT};
 
+/* The columns that a narrow terminal does not show, the least important one first. */
+static const char *const drop_columns[] = {
+    "footprint_bytes", "padded_wavefronts", "threads_per_request", "bytes", "ideal_wavefronts",
+    "wavefronts",      "sectors",           "inlined_at",          "line",  NULL};
+
 /* Maximum length of the list of calls of inlined code, which is cut after it. */
 enum { CALLS_BYTES = 1024 };
 
@@ -175,9 +180,8 @@ int cli_put_trace_lines(const struct cli_arguments *arguments, const struct fth_
     const bool ok = lines.cells && lines.calls && lines.sums;
     if (ok)
         add_rows(&lines, stats);
-    int result = ok ? cli_put_table(arguments, &(struct fth_table){lines.names, lines.columns,
-                                                                   lines.cells, lines.rows})
-                    : cli_no_memory();
+    const struct fth_table table = {lines.names, lines.columns, lines.cells, lines.rows};
+    int result = ok ? cli_put_table_fit(arguments, &table, drop_columns) : cli_no_memory();
     free(lines.cells);
     free(lines.calls);
     free(lines.sums);

@@ -24,11 +24,13 @@ const char *cli_exit_meaning(size_t index, int *code)
     return codes[index].meaning;
 }
 
+/* The width of the help in characters. */
+enum { WIDTH = 80 };
+
 /* Prints a text that starts at column `indent`, wrapped at WIDTH columns. Continuation lines are
  * indented by `indent` spaces. */
 static void print_wrapped(const char *text, size_t indent)
 {
-    enum { WIDTH = 80 };
     size_t column = indent;
     while (*text) {
         size_t size = strcspn(text, " ");
@@ -65,6 +67,39 @@ static void print_options(const struct cli_command *command)
     }
 }
 
+/* Prints the command of an example. A long one is continued on further lines, each of which begins
+ * with an option. */
+static void print_command(const char *command)
+{
+    size_t indent = 2;
+    while (strlen(command) > WIDTH - indent) {
+        size_t end = WIDTH - indent - strlen(" \\");
+        while (end && strncmp(command + end, " -", 2) != 0)
+            end--;
+        if (!end)
+            break;
+        printf("%*s%.*s \\\n", (int)indent, "", (int)end, command);
+        command += end + 1;
+        indent = 6;
+    }
+    printf("%*s%s\n", (int)indent, "", command);
+}
+
+static void print_examples(const struct cli_example *example)
+{
+    enum { COMMAND = 36 }; /* width of a command that has its caption on the same line */
+    printf("\nExamples:\n");
+    for (; example->command; example++) {
+        const bool is_short = strlen(example->command) <= COMMAND;
+        if (is_short)
+            printf("  %-*s ", COMMAND, example->command);
+        else
+            print_command(example->command);
+        printf("%*s", is_short ? 0 : 6, "");
+        print_wrapped(example->caption, is_short ? COMMAND + 3 : 6);
+    }
+}
+
 static void print_commands(void)
 {
     printf("\nCommands:\n");
@@ -94,17 +129,14 @@ static void print_documents(const struct cli_command *command)
 void cli_print_help(const struct cli_command *command)
 {
     const char *space = *command->name ? " " : "";
-    printf("Usage: fathom%s%s%s%s\n\n%s\n", space, command->name, *command->usage ? " " : "",
-           command->usage, command->description);
+    printf("Usage: fathom%s%s%s", space, command->name, *command->usage ? " " : "");
+    print_wrapped(command->usage, strlen("Usage: fathom") + strlen(space) + strlen(command->name) +
+                                      (*command->usage ? 1 : 0));
+    printf("\n%s\n", command->description);
     if (!*command->name)
         print_commands();
     print_options(command);
-    printf("\nExamples:\n");
-    for (const struct cli_example *example = command->examples; example->command; example++)
-        if (strlen(example->command) <= 36)
-            printf("  %-36s %s\n", example->command, example->caption);
-        else
-            printf("  %s\n      %s\n", example->command, example->caption);
+    print_examples(command->examples);
     print_documents(command);
     if (*command->name)
         return;

@@ -105,7 +105,9 @@ void cli_print_man(void)
     put_files();
     section("ENVIRONMENT");
     printf(".TP\nCOLUMNS\nThe width of tables in characters. Without it, tables are as wide as the "
-           "terminal, or\n80 characters wide if the output is not a terminal.\n");
+           "terminal, or\n80 characters wide if the output is not a terminal. A line below a table "
+           "names the\n"
+           "columns for which there is no space.\n");
     printf(".TP\nNO_COLOR\nIf set and not empty, the output has no colour.\n");
     printf(".TP\nLD_LIBRARY_PATH\n");
     put("Additional folders in which to look for the CUDA driver, libcuda.so.1.\n");

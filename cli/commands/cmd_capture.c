@@ -144,14 +144,14 @@ const struct cli_command cli_capture = {
     "Capture the launches of a CUDA program on a GPU",
     "-o CAPSULE [OPTION]... -- PROGRAM [ARGUMENT]...",
     "Run a CUDA program on a GPU, and write its launches to a file that 'fathom run',\n"
-    "'trace', 'model' and 'explore' accept on any machine: the PTX of its kernels, the\n"
-    "parameters, and the memory that each launch may access, before and after it. All\n"
-    "programs that use NVIDIA's driver can be captured, with the static and the shared\n"
-    "CUDA runtime, such as PyTorch and Triton.\n"
+    "'trace', 'model' and 'explore' accept on any machine: the PTX of its kernels,\n"
+    "the parameters, and the memory that each launch may access, before and after it.\n"
+    "All programs that use NVIDIA's driver can be captured, with the static and the\n"
+    "shared CUDA runtime, such as PyTorch and Triton.\n"
     "\n"
     "The program runs with your rights, and its output and results are unchanged. Its\n"
-    "launches wait for each other while the memory is copied. The exit code is that of\n"
-    "the program. See docs/programs/capture.md for what is captured.",
+    "launches wait for each other while the memory is copied. The exit code is that\n"
+    "of the program. See docs/programs/capture.md for what is captured.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -255,13 +255,13 @@ const struct cli_command cli_exec = {
     "Run a CUDA program without a GPU and model its kernels",
     "[OPTION]... -- PROGRAM [ARGUMENT]...",
     "Run a CUDA program that was linked with 'nvcc -cudart shared', or that uses the\n"
-    "CUDA driver API, on a machine without a GPU. The PTX engine executes its kernels;\n"
-    "the program must contain their PTX, as programs do that are compiled with\n"
-    "-arch=sm_XY. When it has ended, print on standard error, per kernel, the hits and\n"
-    "misses of L1 and L2 and the traffic to memory, as 'fathom model' does.\n"
+    "CUDA driver API, on a machine without a GPU. The PTX engine executes its\n"
+    "kernels; the program must contain their PTX, as programs do that are compiled\n"
+    "with -arch=sm_XY. When it has ended, print on standard error, per kernel, the\n"
+    "hits and misses of L1 and L2 and the traffic to memory, as 'fathom model' does.\n"
     "\n"
-    "The program runs with your rights, and its own output is unchanged. The exit code\n"
-    "is that of the program. See docs/programs/exec.md for what is supported.",
+    "The program runs with your rights, and its own output is unchanged. The exit\n"
+    "code is that of the program. See docs/programs/exec.md for what is supported.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -222,6 +222,8 @@ static const struct fth_column list_columns[] = {
     {"wrong", "Wrong", FTH_COLUMN_NUMBER},       {"refused", "Refused", FTH_COLUMN_NUMBER},
     {"accuracy", "Accuracy", FTH_COLUMN_NUMBER},
 };
+/* The columns that a narrow terminal does not show, the least important one first. */
+static const char *const drop_columns[] = {"uuid", "first_time", "driver", "last_time", NULL};
 enum { LIST_COLUMNS = 7, ACCURACY_COLUMNS = sizeof list_columns / sizeof list_columns[0] };
 
 struct listing {
@@ -312,9 +314,9 @@ static int list(const struct cli_arguments *arguments)
         add_total(&listing);
     if (result == CLI_DONE && listing.failed)
         result = cli_no_memory();
+    const struct fth_table table = {list_columns, listing.columns, listing.cells, listing.rows};
     if (result == CLI_DONE)
-        result = cli_put_table(arguments, &(struct fth_table){list_columns, listing.columns,
-                                                              listing.cells, listing.rows});
+        result = cli_put_table_fit(arguments, &table, drop_columns);
     for (size_t i = 0; i < listing.rows; i++)
         for (size_t j = 0; j < 6; j++)
             free((void *)listing.cells[listing.columns * i + j].text);

@@ -162,34 +162,102 @@ static const struct fth_column counter_columns[] = {
 };
 enum { COUNTER_COLUMNS = sizeof counter_columns / sizeof counter_columns[0] };
 
-/* Prints the counters of all launches that are not 0. */
-static int show_counters(const struct cli_arguments *arguments, const struct fth_launch *launch)
+/* Sets the cells of all counters that are not 0, and the number of their rows. */
+static enum fth_status read_counters(const struct fth_launch *launch, size_t counters,
+                                     struct fth_cell *cells, size_t *rows, struct fth_error *error)
 {
-    const size_t steps = fth_launch_step_count(launch);
-    size_t counters = 0, rows = 0;
-    struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = FTH_OK;
-    while (fth_counter_name(counters))
-        counters++;
-    struct fth_cell *cells = calloc(steps * counters + 1, COUNTER_COLUMNS * sizeof *cells);
-    if (!cells)
-        return cli_no_memory();
-    for (size_t i = 0; i < steps * counters && status == FTH_OK; i++) {
+    *rows = 0;
+    for (size_t i = 0; i < fth_launch_step_count(launch) * counters && status == FTH_OK; i++) {
         const size_t step = i / counters;
         uint64_t value;
-        status = fth_launch_counter(launch, step, i % counters, &value, &error);
+        status = fth_launch_counter(launch, step, i % counters, &value, error);
         if (value == 0)
             continue;
-        struct fth_cell *row = cells + COUNTER_COLUMNS * rows++;
+        struct fth_cell *row = cells + COUNTER_COLUMNS * (*rows)++;
         row[0].number = (double)(step + 1);
         row[1].text = fth_launch_kernel(launch, step);
         row[2].number = (double)value;
         row[3].text = fth_counter_name(i % counters);
     }
-    int result = status == FTH_OK
-                     ? cli_put_table(arguments, &(struct fth_table){counter_columns,
-                                                                    COUNTER_COLUMNS, cells, rows})
-                     : cli_fail(&error);
+    return status;
+}
+
+/* Writes the counters of one launch: a title, and a table of values and metrics. `cells` are the
+ * rows of the launch. */
+static enum fth_status write_launch(FILE *out, const struct fth_report_options *options,
+                                    const struct fth_cell *cells, size_t rows,
+                                    struct fth_error *error)
+{
+    enum { FIRST = 2, SHOWN = COUNTER_COLUMNS - FIRST }; /* the columns of value and metric */
+    struct fth_cell *shown = calloc(rows + 1, SHOWN * sizeof *shown);
+    char kernel[FTH_NAME_BYTES], *text = NULL;
+    size_t size = 0;
+    enum fth_status status = shown ? FTH_OK : FTH_NO_MEMORY;
+    for (size_t i = 0; i < rows * SHOWN && shown; i++)
+        shown[i] = cells[i / SHOWN * COUNTER_COLUMNS + FIRST + i % SHOWN];
+    const struct fth_table table = {counter_columns + FIRST, SHOWN, shown, rows};
+    if (status == FTH_OK)
+        status = fth_report_table("text", &table, options, &text, &size, error);
+    fth_demangle(cells[1].text, FTH_NAME_SHORT, kernel, sizeof kernel);
+    if (status == FTH_OK)
+        fprintf(out, "Launch %.0f: %s\n%s", cells[0].number, kernel, text);
+    fth_free(text);
+    free(shown);
+    return status;
+}
+
+/* Prints the counters as text with one table per launch, because names of metrics are long. */
+static int put_counter_texts(const struct cli_arguments *arguments, const struct fth_cell *cells,
+                             size_t rows)
+{
+    const struct fth_report_options options = cli_report_options(arguments);
+    const char *output = cli_value(arguments, &cli_option_output);
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return cli_no_memory();
+    for (size_t first = 0, next; first < rows && status == FTH_OK; first = next) {
+        const struct fth_cell *row = cells + COUNTER_COLUMNS * first;
+        next = first + 1;
+        while (next < rows && cells[COUNTER_COLUMNS * next].number == row[0].number)
+            next++;
+        fputs(first ? "\n" : "", out);
+        status = write_launch(out, &options, row, next - first, &error);
+    }
+    const bool complete = !ferror(out);
+    if (fclose(out) != 0 || !complete || status == FTH_NO_MEMORY) {
+        free(text);
+        return cli_no_memory();
+    }
+    if (status == FTH_OK)
+        status = fth_file_write(output ? output : "-", text, size, &error);
+    free(text);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+/* Prints the counters of all launches that are not 0. */
+static int show_counters(const struct cli_arguments *arguments, const struct fth_launch *launch)
+{
+    size_t counters = 0, rows;
+    struct fth_error error = FTH_NO_ERROR;
+    while (fth_counter_name(counters))
+        counters++;
+    struct fth_cell *cells =
+        calloc(fth_launch_step_count(launch) * counters + 1, COUNTER_COLUMNS * sizeof *cells);
+    if (!cells)
+        return cli_no_memory();
+    int result;
+    if (read_counters(launch, counters, cells, &rows, &error) != FTH_OK)
+        result = cli_fail(&error);
+    else if (strcmp(cli_format(arguments), "text") == 0)
+        result = put_counter_texts(arguments, cells, rows);
+    else
+        result = cli_put_table(arguments,
+                               &(struct fth_table){counter_columns, COUNTER_COLUMNS, cells, rows});
     free(cells);
     return result;
 }
@@ -487,9 +555,9 @@ const struct cli_command cli_run = {
     "-gencode arch=compute_90,code=compute_90. See docs/programs/fat-binaries.md.\n"
     "\n"
     "CAPSULE is a file with launches of a CUDA program, which are repeated with the\n"
-    "memory that they had in the program. Print one row per launch and one per kernel.\n"
-    "Only the options from --verify to --parameters, --max-instructions and those for\n"
-    "the output apply to capsules. See docs/programs/replay.md.\n"
+    "memory that they had in the program. Print one row per launch and one per\n"
+    "kernel. Only the options from --verify to --parameters, --max-instructions and\n"
+    "those for the output apply to capsules. See docs/programs/replay.md.\n"
     "\n"
     "For a PTX file without --arg, if its kernel has parameters or if it has several\n"
     "kernels and --entry selects none, print a launch file that you can edit and run.\n"
@@ -497,8 +565,8 @@ const struct cli_command cli_run = {
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"
     "  TYPE:VALUE                a number, such as i32:5 or f16:1.5\n"
-    "  VALUE                     a number, such as 5, if the C++ name of the kernel or\n"
-    "                            the PTX states the type of the parameter\n"
+    "  VALUE                     a number, such as 5, if the C++ name of the kernel\n"
+    "                            or the PTX states the type of the parameter\n"
     "  ptr:TYPE[COUNT]=CONTENTS  a buffer with COUNT elements\n"
     "  {ARGUMENT,ARGUMENT,...}   a struct with these members, placed as in C, such as\n"
     "                            {i32:1,{f32:2,f32:3},ptr:f32[64]}\n"
@@ -523,14 +591,14 @@ const struct cli_command cli_run = {
     "--variable NAME=TYPE[COUNT]=CONTENTS sets a __constant__ or __device__ variable\n"
     "before the kernel runs, and prints it with the buffers. Empty brackets stand for\n"
     "as many elements as the variable has. NAME=TYPE:VALUE sets one number,\n"
-    "NAME=CONTENTS is enough if the PTX states the type of the variable, and NAME only\n"
-    "prints it.\n"
+    "NAME=CONTENTS is enough if the PTX states the type of the variable, and NAME\n"
+    "only prints it.\n"
     "\n"
     "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
     "barriers that cannot complete and unsupported instructions, with line, block and\n"
     "thread. It prints the output of printf before the buffers, in the order of the\n"
-    "blocks; if the output is not text, on stderr. With --check-async, it also reports\n"
-    "accesses that race with an asynchronous operation (see docs/ptx.md).",
+    "blocks; if the output is not text, on stderr. With --check-async, it also\n"
+    "reports accesses that race with an asynchronous operation (see docs/ptx.md).",
     options,
     examples,
     CLI_WORD_FILE,

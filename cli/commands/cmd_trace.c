@@ -38,23 +38,28 @@ static const struct fth_column kernel_columns[FIRST_COLUMNS] = {
     {"launches", "Launches", FTH_COLUMN_NUMBER},
     {"longest", "L", FTH_COLUMN_NUMBER},
     {"reads", "Reads", FTH_COLUMN_NUMBER},
-    {"read_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"read_sectors", "Read sectors", FTH_COLUMN_NUMBER},
     {"writes", "Writes", FTH_COLUMN_NUMBER},
-    {"write_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"write_sectors", "Write sectors", FTH_COLUMN_NUMBER},
     {"atomics", "Atomics", FTH_COLUMN_NUMBER},
-    {"atomic_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"atomic_sectors", "Atomic sectors", FTH_COLUMN_NUMBER},
     {"threads_per_request", "Thr/req", FTH_COLUMN_NUMBER},
     {"sectors_per_request", "Sec/req", FTH_COLUMN_NUMBER},
     {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
 };
 static const struct fth_column local_columns[PAIR_COLUMNS] = {
     {"local_requests", "Local", FTH_COLUMN_NUMBER},
-    {"local_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"local_sectors", "Local sectors", FTH_COLUMN_NUMBER},
 };
 static const struct fth_column texture_columns[PAIR_COLUMNS] = {
     {"texture_requests", "Texture", FTH_COLUMN_NUMBER},
-    {"texture_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"texture_sectors", "Texture sectors", FTH_COLUMN_NUMBER},
 };
+
+/* The columns that a narrow terminal does not show, the least important one first. */
+static const char *const drop_columns[] = {
+    "longest",       "atomic_sectors",      "launches",     "local_sectors", "texture_sectors",
+    "write_sectors", "threads_per_request", "read_sectors", "atomics",       NULL};
 
 static uint64_t sum(const uint64_t three[3])
 {
@@ -146,9 +151,8 @@ static int show_kernels(const struct cli_arguments *arguments, const struct fth_
     for (size_t i = 0; cells && (row = fth_trace_stats_row(stats, i)); i++)
         if (!row->instruction)
             fill_kernel(row, &shown, cells + shown.count * rows++);
-    int result = cells ? cli_put_table(arguments,
-                                       &(struct fth_table){shown.columns, shown.count, cells, rows})
-                       : cli_no_memory();
+    const struct fth_table table = {shown.columns, shown.count, cells, rows};
+    int result = cells ? cli_put_table_fit(arguments, &table, drop_columns) : cli_no_memory();
     free(cells);
     fth_trace_stats_destroy(stats);
     return result;
@@ -349,8 +353,8 @@ const struct cli_command cli_trace = {
     "of their warps to global memory. Without -o, print statistics of the accesses.\n"
     "With -o, write a compressed trace file with checksums. As for 'fathom run', the\n"
     "options from --entry to --seed are for PTX files and for programs that contain\n"
-    "PTX, and --set and --verify are for launch files. CAPSULE is a file with launches\n"
-    "of a CUDA program, of which --kernel and --launch select some.\n"
+    "PTX, and --set and --verify are for launch files. CAPSULE is a file with\n"
+    "launches of a CUDA program, of which --kernel and --launch select some.\n"
     "\n"
     "A trace contains one launch after the other. For each launch, the first access\n"
     "of every warp of all blocks comes first (in the order of blocks, then of warps),\n"

@@ -20,6 +20,10 @@ struct fth_report_options {
     unsigned width;   /* maximum width of drawings in columns; less than 80, such as 0, means 80 */
     bool replayed;    /* the title states that the figures come from a recording */
     unsigned columns; /* width of text tables in characters; 0: 80 */
+    /* Keys of the columns that fth_report_table leaves out if a text table is too wide, up to a
+     * NULL: those without values first, then in this order. A line below the table names them. NULL: no column is left out; a
+     * table that is too wide is written in several parts below each other. */
+    const char *const *drop;
 };
 /* Initialises a struct fth_report_options; the arguments are designated initialisers. */
 #define FTH_REPORT_OPTIONS(...) FTH_OPTIONS(struct fth_report_options, __VA_ARGS__)
@@ -68,7 +72,7 @@ struct fth_cell {
     double number;    /* NAN: the cell is empty */
 };
 /* A table of any content. In JSON it is a list with one object per row; in CSV it has a header
- * line. The text format shows at most 32 columns. */
+ * line. The text format shows at most 128 columns. */
 struct fth_table {
     const struct fth_column *columns;
     size_t column_count;

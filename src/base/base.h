@@ -203,6 +203,17 @@ size_t fth_text_columns(const char *text);
  * appended. */
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis);
+/* Appends the first `bytes` bytes of a text, made printable. Returns their width. */
+size_t fth_text_append_bytes(struct fth_buffer *buffer, const char *text, size_t bytes);
+/* Returns how many bytes of a text its first line has if lines are at most `columns` wide. A line
+ * ends before a space, and not within short remarks in parentheses; in a word that is wider, after
+ * a punctuation mark or, without one, anywhere. The spaces after the line do not count; the next
+ * line begins after them. *width: of the line. */
+size_t fth_text_line(const char *text, size_t columns, size_t *width);
+/* Appends `lead`, the text, made printable, and a newline. Lines are broken at spaces, so that they
+ * are at most `columns` wide; words are not broken. Further lines are indented by the width of
+ * `lead`. */
+void fth_text_wrap(struct fth_buffer *buffer, const char *lead, const char *text, size_t columns);
 
 /* ---- demangle/ ---- */
 

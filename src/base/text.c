@@ -239,6 +239,85 @@ size_t fth_text_columns(const char *text)
     return columns;
 }
 
+size_t fth_text_append_bytes(struct fth_buffer *buffer, const char *text, size_t bytes)
+{
+    size_t columns = 0;
+    for (const char *end = text + bytes; text < end; columns++) {
+        bool printable;
+        const size_t length = character_length(text, &printable);
+        fth_buffer_append(buffer, printable ? text : "?", printable ? length : 1);
+        text += length;
+    }
+    return columns;
+}
+
+/* Returns the width of the first `bytes` bytes of a text. */
+static size_t width_of(const char *text, size_t bytes)
+{
+    size_t columns = 0;
+    bool printable;
+    for (size_t at = 0; at < bytes; columns++)
+        at += character_length(text + at, &printable);
+    return columns;
+}
+
+/* Returns whether the remark in parentheses that begins after a space at `text` is short enough to
+ * be kept on one line. */
+static bool is_short_remark(const char *text, size_t columns)
+{
+    enum { MAX_REMARK = 30 }; /* chosen: intervals are shorter, most other remarks are longer */
+    const size_t bytes = strcspn(text, ")");
+    const size_t width = width_of(text, bytes);
+    return text[bytes] && width <= columns && width <= MAX_REMARK;
+}
+
+size_t fth_text_line(const char *text, size_t columns, size_t *width)
+{
+    size_t bytes = 0, before_space = 0, before_remark = 0, after_mark = 0;
+    for (size_t used = 0; text[bytes] && used < columns; used++) {
+        const char character = text[bytes];
+        bool printable;
+        if (character == ' ' && bytes && text[bytes - 1] != ' ')
+            before_space = bytes;
+        if (character == ' ' && text[bytes + 1] == '(')
+            before_remark = before_space;
+        else if (character == ')')
+            before_remark = 0;
+        bytes += character_length(text + bytes, &printable);
+        /* Marks near the beginning would leave most of the line empty. */
+        if (2 * used >= columns && strchr(",;:/_<>()-", character))
+            after_mark = bytes;
+    }
+    if (text[bytes] && before_remark && is_short_remark(text + before_remark, columns))
+        bytes = before_remark;
+    else if (text[bytes] && text[bytes] != ' ')
+        bytes = before_space ? before_space : after_mark ? after_mark : bytes;
+    *width = width_of(text, bytes);
+    return bytes;
+}
+
+void fth_text_wrap(struct fth_buffer *buffer, const char *lead, const char *text, size_t columns)
+{
+    const size_t indent = fth_text_columns(lead);
+    size_t column = indent;
+    fth_buffer_text(buffer, lead);
+    while (*text) {
+        const size_t bytes = strcspn(text, " ");
+        if (column > indent && column + 1 + width_of(text, bytes) > columns) {
+            fth_buffer_text(buffer, "\n");
+            fth_buffer_repeat(buffer, " ", indent);
+            column = indent;
+        } else if (column > indent) {
+            fth_buffer_text(buffer, " ");
+            column++;
+        }
+        column += fth_text_append_bytes(buffer, text, bytes);
+        text += bytes;
+        text += strspn(text, " ");
+    }
+    fth_buffer_text(buffer, "\n");
+}
+
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis)
 {
@@ -248,16 +327,11 @@ size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t colum
         size_t dots = fth_text_columns(ellipsis);
         available = columns > dots ? columns - dots : 0;
     }
-    size_t used = 0;
-    for (; *text && used < available; used++) {
-        bool printable;
-        const size_t length = character_length(text, &printable);
-        if (printable)
-            fth_buffer_append(buffer, text, length);
-        else
-            fth_buffer_text(buffer, "?");
-        text += length;
-    }
+    size_t bytes = 0;
+    bool printable;
+    for (size_t i = 0; text[bytes] && i < available; i++)
+        bytes += character_length(text + bytes, &printable);
+    size_t used = fth_text_append_bytes(buffer, text, bytes);
     if (cut && columns > 0) {
         fth_buffer_text(buffer, ellipsis);
         used += fth_text_columns(ellipsis);

@@ -2,7 +2,8 @@
  * tools. report.c lists the formats of descriptions; each is one struct fth_report_writer.
  *
  *   description/                                       results/
- *   gpu_text.c        a description for the terminal   table.c          a table for the terminal
+ *   gpu_text.c        a description for the terminal   table_text.c     a table for the terminal;
+ *                                                      table.c: cells of tables
  *   gpu_drawing.c     its elements as boxes            plot.c           a plot for the terminal
  *   gpu_table.c       its main figures                 bench_results.c  results of benches
  *   gpu_paragraphs.c  structure, sources, unknowns     model_results.c  tables of the cache model;
@@ -150,15 +151,26 @@ void fth_cells_fini(struct fth_cells *cells);
 void fth_table_leave_out(struct fth_cells *cells, struct fth_table *table, const char *key);
 /* Returns whether the cells of a column of this kind have a number, and not a text. */
 bool fth_column_is_number(enum fth_column_kind kind);
-/* Appends a table for the terminal. */
-void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
-                    struct fth_buffer *out);
+
+/* ---- table_text.c ---- */
+
 /* Returns the maximum width of text in characters. */
 size_t fth_report_columns(const struct fth_report_options *options);
-/* Appends a table of all these cells that fits the width. If it is too wide, columns are removed in
- * the order of `drop`, a list of keys up to a NULL; then the first column is cut. */
-void fth_text_table_fit(struct fth_cells *cells, struct fth_table *table, const char *const *drop,
+/* Appends a table for the terminal that fits the width; table_text.c describes how. `options->drop`
+ * has the columns that may be left out. */
+void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
+                    struct fth_buffer *out);
+/* As fth_text_table, with `drop` instead of that of the options. */
+void fth_text_table_fit(const struct fth_table *table, const char *const *drop,
                         const struct fth_report_options *options, struct fth_buffer *out);
+
+/* Returns the width from which on such a table has all columns. */
+size_t fth_text_table_least(const struct fth_table *table,
+                            const struct fth_report_options *options);
+/* Appends lines of prose without colours, and releases them. Lines that are wider than the width
+ * are broken; the further lines are indented by two more spaces. */
+void fth_write_prose(struct fth_buffer *text, const struct fth_report_options *options,
+                     struct fth_buffer *out);
 
 /* ---- plot.c ---- */
 

@@ -492,6 +492,7 @@ static void put_fleet_json(const struct fleet *fleet, struct fth_buffer *out)
 static enum fth_status put_fleet_table(const char *format, const struct fleet *fleet,
                                        struct fth_buffer *out, struct fth_error *error)
 {
+    struct fth_report_options options;
     static const struct fth_column columns[] = {{"gpu", "GPU", FTH_COLUMN_TEXT},
                                                 {"element", "Element", FTH_COLUMN_TEXT},
                                                 {"attribute", "Attribute", FTH_COLUMN_TEXT},
@@ -499,6 +500,8 @@ static enum fth_status put_fleet_table(const char *format, const struct fleet *f
                                                 {"usual", "Most others", FTH_COLUMN_TEXT},
                                                 {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
     struct rows rows = {.human_readable = strcmp(format, "text") == 0};
+    FTH_TRY(fth_options_read("fth_report_options", fleet->options->report, &options, sizeof options,
+                             error));
     if (rows.human_readable && fleet->outlier_count == 0) {
         fth_buffer_format(out, "%zu GPUs: none differs from most other GPUs of the same name.\n",
                           fleet->count);
@@ -517,14 +520,16 @@ static enum fth_status put_fleet_table(const char *format, const struct fleet *f
         row[5].number = percent_apart(outlier->apart);
     }
     enum fth_status status =
-        put_table(format, &rows, columns, FTH_COUNT(columns), fleet->options->report, out, error);
+        put_table(format, &rows, columns, FTH_COUNT(columns), &options, out, error);
     rows_fini(&rows);
+    struct fth_buffer note = {0};
     if (status == FTH_OK && rows.human_readable && fleet->simulated)
-        fth_buffer_format(out,
+        fth_buffer_format(&note,
                           "%zu of %zu descriptions are of simulated GPUs, which were not compared "
                           "with real ones; use 'fathom topo --require-gpu' to measure only real "
-                          "GPUs.\n",
+                          "GPUs.",
                           fleet->simulated, fleet->count);
+    fth_write_prose(&note, &options, out);
     return status;
 }
 

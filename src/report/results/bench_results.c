@@ -32,7 +32,7 @@ static size_t distinct(const struct fth_table *table, size_t column, size_t *row
 static void write_grid(const struct fth_bench_series *series,
                        const struct fth_report_options *options, struct fth_buffer *out)
 {
-    enum { MAX_ACROSS = 31 }; /* with the first column, as many as fth_text_table() shows */
+    enum { MAX_ACROSS = 127 }; /* with the first column, as many as fth_text_table() shows */
     const struct fth_table *table = &series->table;
     size_t *down = calloc(table->row_count + 1, sizeof *down);
     size_t *across = calloc(table->row_count + 1, sizeof *across);
@@ -76,6 +76,25 @@ static void write_grid(const struct fth_bench_series *series,
     free(across);
 }
 
+/* Writes the title of a series after an empty line. */
+static void write_title(const char *title, const struct fth_report_options *options,
+                        struct fth_buffer *out)
+{
+    fth_buffer_text(out, "\n");
+    do {
+        size_t width;
+        const size_t bytes = fth_text_line(title, fth_report_columns(options), &width);
+        fth_buffer_text(out, options->colour ? "\033[1m" : "");
+        fth_text_append_bytes(out, title, bytes);
+        fth_buffer_text(out, options->colour ? "\033[0m\n" : "\n");
+        title += bytes;
+        title += strspn(title, " ");
+    } while (*title);
+}
+
+/* The columns that a narrow terminal does not show, the least important one first. */
+static const char *const drop_columns[] = {"repeats", "hinted", "unroll", NULL};
+
 static void write_text(const struct fth_bench *bench, const struct fth_report_options *options,
                        struct fth_buffer *out)
 {
@@ -86,8 +105,7 @@ static void write_text(const struct fth_bench *bench, const struct fth_report_op
     fth_buffer_text(out, backend && strcmp(backend, "simulated") == 0 ? ", simulated\n" : "\n");
     for (size_t i = 0; i < fth_bench_series_count(bench); i++) {
         const struct fth_bench_series *series = fth_bench_series_at(bench, i);
-        fth_buffer_format(out, "\n%s%s%s\n", options->colour ? "\033[1m" : "", series->title,
-                          options->colour ? "\033[0m" : "");
+        write_title(series->title, options, out);
         if (series->plot)
             fth_text_plot(series, options, out);
         if (series->detail)
@@ -96,7 +114,7 @@ static void write_text(const struct fth_bench *bench, const struct fth_report_op
         else if (series->grid)
             write_grid(series, options, out);
         else if (series->table.row_count)
-            fth_text_table(&series->table, options, out);
+            fth_text_table_fit(&series->table, drop_columns, options, out);
         for (size_t j = 0; j < series->figure_count; j++) {
             const struct fth_bench_figure *figure = &series->figures[j];
             char number[40];
@@ -105,9 +123,8 @@ static void write_text(const struct fth_bench *bench, const struct fth_report_op
                               *figure->unit ? " " : "", figure->unit);
         }
         for (size_t j = 0; j < series->missing_count; j++) {
-            fth_buffer_text(out, options->utf8 ? "– " : "- ");
-            fth_text_append(out, series->missing[j], 400, "");
-            fth_buffer_text(out, "\n");
+            fth_text_wrap(out, options->utf8 ? "– " : "- ", series->missing[j],
+                          fth_report_columns(options));
         }
     }
 }

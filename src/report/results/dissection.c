@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    MAX_CELL = 96,    /* bytes of a cell's text, with the terminating NUL */
+    MAX_CELL = 160,   /* bytes of a cell's text, with the terminating NUL */
     STRIP_WIDTH = 64, /* characters of a strip, so that a line fits into 80 columns */
     MAX_PASSES = 4    /* passes that are shown */
 };
@@ -55,10 +55,10 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
     double row_confidence = confidence(gpu, element);
     size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
     for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
-        used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
+        used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? ", " : " ",
                                    weights->numbers[i]);
     if (!isnan(row_confidence) && used < MAX_CELL)
-        fth_format(text + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
+        fth_format(text + used, MAX_CELL - used, " (%.3g)", row_confidence);
 }
 
 static bool was_dissected(const struct fth_gpu *gpu, const char *element)
@@ -110,10 +110,13 @@ static bool is_tlb(const char *element)
 }
 
 static const struct fth_column columns[] = {
-    {"element", "Cache", FTH_COLUMN_TEXT},     {"size_bytes", "Size", FTH_COLUMN_BYTES},
-    {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
-    {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
-    {"policy", "Replacement", FTH_COLUMN_TEXT}};
+    {"element", "Cache", FTH_COLUMN_TEXT},
+    {"size_bytes", "Size", FTH_COLUMN_BYTES},
+    {"line_bytes", "Line", FTH_COLUMN_BYTES},
+    {"sets", "Sets", FTH_COLUMN_NUMBER},
+    {"ways", "Ways", FTH_COLUMN_TEXT},
+    {"index", "Index", FTH_COLUMN_TEXT},
+    {"policy", "Replacement (confidence)", FTH_COLUMN_TEXT}};
 
 /* Adds a cell with a copy of the text. */
 static void put_text(struct fth_cells *cells, const char *text)
@@ -199,7 +202,7 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
                                       size_t *size, struct fth_error *error)
 {
     struct fth_report_options known;
-    struct fth_buffer out = {0};
+    struct fth_buffer out = {0}, rest = {0};
     *text = NULL;
     *size = 0;
     FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
@@ -213,9 +216,10 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
             &out, "The figures are those of the simulator: from the GPU's description where it\n"
                   "has them, otherwise defaults.\n");
     write_table(gpu, &known, &out);
-    write_timing(gpu, &out);
-    write_all_reasons(gpu, &out);
-    fth_write_findings(gpu, &known, &out);
+    write_timing(gpu, &rest);
+    write_all_reasons(gpu, &rest);
+    fth_write_findings(gpu, &known, &rest);
+    fth_write_prose(&rest, &known, &out);
     enum fth_status status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     return status;

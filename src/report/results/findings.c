@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    BAR_WIDTH = 40,  /* characters of the longest bar */
+    BAR_WIDTH = 38,  /* characters of the longest bar, so that a line fits into 80 columns */
     MAX_WALKS = 16,  /* rows that show the walks over a TLB */
     SMS_PER_ROW = 64 /* characters per row of the map from SM to near partition */
 };

@@ -79,9 +79,6 @@ void fth_write_model_summary(const struct fth_model_result *result,
 
 /* ---- model_hints.c ---- */
 
-/* Writes words, with line breaks so that no line has more than `width` columns. The first line
- * begins with `lead`, the others with as many blanks. */
-void fth_write_wrapped(struct fth_buffer *out, const char *lead, const char *text, size_t width);
 /* Write hints for the kernels of a result as text, and as a list "hints". */
 void fth_write_hints(const struct fth_hints *hints, const struct fth_model_result *result,
                      const struct fth_report_options *options, struct fth_buffer *out);

@@ -8,29 +8,6 @@
 
 /* ---- text ---- */
 
-void fth_write_wrapped(struct fth_buffer *out, const char *lead, const char *text, size_t width)
-{
-    const size_t indent = strlen(lead);
-    size_t column = indent;
-    fth_buffer_text(out, lead);
-    for (const char *at = text; *at;) {
-        const size_t length = strcspn(at, " ");
-        if (column > indent && column + 1 + length > width) {
-            fth_buffer_text(out, "\n");
-            fth_buffer_repeat(out, " ", indent);
-            column = indent;
-        } else if (column > indent) {
-            fth_buffer_text(out, " ");
-            column++;
-        }
-        fth_buffer_append(out, at, length);
-        column += length;
-        at += length;
-        at += strspn(at, " ");
-    }
-    fth_buffer_text(out, "\n");
-}
-
 /* Appends "name BEFORE -> AFTER" to a text, unless a figure is unknown or does not change. */
 static void add_change(char *text, size_t size, const char *name, double before, double after,
                        bool bytes)
@@ -52,8 +29,8 @@ static void write_hint(struct fth_buffer *out, size_t number, const struct fth_h
     const struct fth_hint_figures *before = &hint->before, *after = &hint->after;
     char lead[32], gain[600] = "";
     snprintf(lead, sizeof lead, "%zu. ", number);
-    fth_write_wrapped(out, lead, hint->text, width);
-    fth_write_wrapped(out, "   Evidence: ", hint->evidence, width);
+    fth_text_wrap(out, lead, hint->text, width);
+    fth_text_wrap(out, "   Evidence: ", hint->evidence, width);
     add_change(gain, sizeof gain, "time in us", 1e6 * before->seconds, 1e6 * after->seconds, false);
     add_change(gain, sizeof gain, "L1", before->l1_bytes, after->l1_bytes, true);
     add_change(gain, sizeof gain, "L2", before->l2_bytes, after->l2_bytes, true);
@@ -61,9 +38,9 @@ static void write_hint(struct fth_buffer *out, size_t number, const struct fth_h
     add_change(gain, sizeof gain, "shared wavefronts", before->shared_wavefronts,
                after->shared_wavefronts, false);
     if (*gain)
-        fth_write_wrapped(out, "   Gain: ", gain, width);
+        fth_text_wrap(out, "   Gain: ", gain, width);
     if (*hint->what_if)
-        fth_write_wrapped(out, "   Try: --what-if ", hint->what_if, width);
+        fth_text_wrap(out, "   Try: --what-if ", hint->what_if, width);
 }
 
 void fth_write_hints(const struct fth_hints *hints, const struct fth_model_result *result,

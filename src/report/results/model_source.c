@@ -300,7 +300,7 @@ static void write_table(const char *kernel, const struct lines *lines, double se
         fth_table_leave_out(&cells, &table, "kernel");
         leave_out_empty(&cells, &table);
         write_heading(kernel, options, out);
-        fth_text_table_fit(&cells, &table, line_drop, options, out);
+        fth_text_table_fit(&table, line_drop, options, out);
     }
     *failed = *failed || cells.failed;
     fth_cells_fini(&cells);

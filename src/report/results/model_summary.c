@@ -82,7 +82,7 @@ static void write_overview(const struct fth_model_result *result,
             fth_table_leave_out(&cells, &table, "l1_efficiency_percent");
         table.cells = cells.items;
         fth_table_add_intervals(&cells, &table, view, result, false, options->utf8);
-        fth_text_table_fit(&cells, &table, overview_drop, options, out);
+        fth_text_table_fit(&table, overview_drop, options, out);
     }
     *failed = *failed || cells.failed;
     fth_cells_fini(&cells);
@@ -191,7 +191,7 @@ static void write_misses(const char *level, const struct fth_model_misses *misse
                    causes[most].name, 100 * (double)causes[most].sectors / (double)all);
         causes[most].sectors = 0;
     }
-    fth_write_wrapped(out, lead, text, width);
+    fth_text_wrap(out, lead, text, width);
 }
 
 static void write_kernel(const struct fth_model_row *row, const struct fth_model_params *params,

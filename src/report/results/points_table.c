@@ -97,15 +97,13 @@ static enum fth_status show_all(const char *format, const struct fth_point_rows 
 
 /* ---- text ---- */
 
-/* MAX_COLUMNS: those of fth_text_table. MIN_CUT: columns of text are not cut below this width;
- * chosen. DEFAULT_WIDTH: of the table if the options do not have one. */
-enum { MAX_COLUMNS = 32, MIN_CUT = 8, DEFAULT_WIDTH = 80, GAP = 2 };
+/* Point, study, trace, GPU, kernel, the varied parameters, and the figures. */
+enum { MAX_COLUMNS = FTH_POINTS_MAX_NAMES + FTH_POINT_FIGURES + 5 };
 
 struct text_column {
-    const char *head;
+    const char *key, *head;
     bool right;         /* aligned to the right */
     const char **cells; /* [row_count]; NULL: no value */
-    size_t width;
 };
 
 struct text_table {
@@ -116,9 +114,8 @@ struct text_table {
     size_t row_count;
     struct text_column columns[MAX_COLUMNS];
     size_t count, limit;
-    struct fth_buffer same;     /* what is the same in all rows */
-    struct fth_buffer left_out; /* heads of the columns for which there is no space */
-    bool has_floor, has_time;   /* a time is a floor; a time is an estimate */
+    struct fth_buffer same;   /* what is the same in all rows */
+    bool has_floor, has_time; /* a time is a floor; a time is an estimate */
     bool failed;
 };
 
@@ -127,30 +124,12 @@ static const struct fth_point_entry *point_of(const struct text_table *table, si
     return &table->rows->points[table->shown[row]->point];
 }
 
-static size_t total_width(const struct text_table *table)
+/* Adds a column without cells. Returns NULL without memory. */
+static struct text_column *add_column(struct text_table *table, const char *key, const char *head,
+                                      bool right)
 {
-    size_t width = 0;
-    for (size_t i = 0; i < table->count; i++)
-        width += table->columns[i].width + (i ? GAP : 0);
-    return width;
-}
-
-static void measure(const struct text_table *table, struct text_column *column)
-{
-    column->width = fth_text_columns(column->head);
-    for (size_t i = 0; i < table->row_count; i++) {
-        const size_t width = column->cells[i] ? fth_text_columns(column->cells[i]) : 1;
-        column->width = width > column->width ? width : column->width;
-    }
-}
-
-/* Adds a column without cells. Returns NULL without memory, or if there are too many columns. */
-static struct text_column *add_column(struct text_table *table, const char *head, bool right)
-{
-    if (table->count == MAX_COLUMNS)
-        return NULL;
     struct text_column *column = &table->columns[table->count];
-    *column = (struct text_column){.head = head, .right = right};
+    *column = (struct text_column){.key = key, .head = head, .right = right};
     column->cells = fth_arena_array(&table->arena, table->row_count + 1, sizeof *column->cells);
     if (!column->cells) {
         table->failed = true;
@@ -167,12 +146,11 @@ static const char *keep(struct text_table *table, const char *text)
     return kept;
 }
 
-/* Measures the last column. If all its cells are the same, and not empty, removes it and appends
- * "WHAT CELL" to what is the same. */
+/* If all cells of the last column are the same, and not empty, removes it and appends "WHAT CELL"
+ * to what is the same. */
 static void finish_column(struct text_table *table, const char *what)
 {
-    struct text_column *column = &table->columns[table->count - 1];
-    measure(table, column);
+    const struct text_column *column = &table->columns[table->count - 1];
     const char *first = column->cells[0];
     for (size_t i = 1; i < table->row_count; i++)
         if (strcmp(first ? first : "", column->cells[i] ? column->cells[i] : "") != 0)
@@ -187,7 +165,7 @@ enum point_text { STUDY, GPU, TRACE };
 static void add_text(struct text_table *table, const char *head, const char *what,
                      enum point_text which)
 {
-    struct text_column *column = add_column(table, head, false);
+    struct text_column *column = add_column(table, head, head, false);
     if (!column)
         return;
     for (size_t i = 0; i < table->row_count; i++) {
@@ -199,7 +177,7 @@ static void add_text(struct text_table *table, const char *head, const char *wha
 
 static void add_kernel(struct text_table *table)
 {
-    struct text_column *column = add_column(table, "Kernel", false);
+    struct text_column *column = add_column(table, "kernel", "Kernel", false);
     char name[FTH_NAME_BYTES];
     for (size_t i = 0; column && i < table->row_count; i++) {
         if (!table->shown[i]->kernel)
@@ -214,7 +192,8 @@ static void add_kernel(struct text_table *table)
 static void add_value(struct text_table *table, size_t name)
 {
     char what[160];
-    struct text_column *column = add_column(table, table->rows->names[name], false);
+    const char *varied = table->rows->names[name];
+    struct text_column *column = add_column(table, varied, varied, false);
     for (size_t i = 0; column && i < table->row_count; i++)
         column->cells[i] = point_of(table, i)->values[name];
     snprintf(what, sizeof what, "%s=", table->rows->names[name]);
@@ -244,76 +223,82 @@ static const char *figure_text(struct text_table *table, const struct fth_point_
     return keep(table, text);
 }
 
-/* Adds the column of a figure. `optional`: only if it fits. */
-static void add_figure(struct text_table *table, enum fth_point_figure figure, bool optional)
+/* Adds the column of a figure. */
+static void add_figure(struct text_table *table, enum fth_point_figure figure)
 {
-    struct text_column *column = add_column(table, figures[figure].head, true);
+    struct text_column *column = add_column(table, figures[figure].key, figures[figure].head, true);
     if (!column)
         return;
     for (size_t i = 0; i < table->row_count; i++)
         column->cells[i] = figure_text(table, table->shown[i], figure);
-    measure(table, column);
-    if (optional && total_width(table) > table->limit)
-        table->count--;
+}
+
+/* Makes a table of the columns. On failure, sets `failed`. */
+static struct fth_table make_table(struct text_table *table, struct fth_column columns[MAX_COLUMNS],
+                                   struct fth_cells *cells)
+{
+    for (size_t i = 0; i < table->count; i++)
+        columns[i] =
+            (struct fth_column){table->columns[i].key, table->columns[i].head,
+                                table->columns[i].right ? FTH_COLUMN_REMARK : FTH_COLUMN_TEXT};
+    for (size_t row = 0; row < table->row_count; row++)
+        for (size_t i = 0; i < table->count; i++)
+            fth_cells_put_text(cells, table->columns[i].cells[row]);
+    table->failed = table->failed || cells->failed;
+    return (struct fth_table){columns, table->count, cells->items, table->row_count};
+}
+
+/* Returns whether all columns fit. */
+static bool fits(struct text_table *table)
+{
+    struct fth_column columns[MAX_COLUMNS];
+    struct fth_cells cells = {0};
+    const struct fth_table made = make_table(table, columns, &cells);
+    const bool result =
+        table->failed || fth_text_table_least(&made, table->options) <= table->limit;
+    fth_cells_fini(&cells);
+    return result;
 }
 
 /* Joins the columns of the values, `count` from index `first` on, to one. */
 static void join_values(struct text_table *table, size_t first, size_t count)
 {
     struct text_column *joined = &table->columns[first];
-    fth_buffer_format(&table->same, "%svalues of", table->same.size ? "; " : "");
-    for (size_t i = 0; i < count; i++)
-        fth_buffer_format(&table->same, "%s %s", i ? "," : "", table->columns[first + i].head);
-    for (size_t row = 0; row < table->row_count; row++) {
+    const char **cells = fth_arena_array(&table->arena, table->row_count + 1, sizeof *cells);
+    table->failed = table->failed || !cells;
+    for (size_t row = 0; row < table->row_count && cells; row++) {
         struct fth_buffer text = {0};
         for (size_t i = 0; i < count; i++) {
             const char *cell = table->columns[first + i].cells[row];
             fth_buffer_format(&text, "%s%s", i ? " " : "", cell ? cell : "-");
         }
         table->failed = table->failed || text.failed;
-        joined->cells[row] = text.data ? keep(table, text.data) : NULL;
+        cells[row] = text.data ? keep(table, text.data) : NULL;
         fth_buffer_fini(&text);
     }
-    joined->head = "Values";
-    measure(table, joined);
+    *joined = (struct text_column){.key = "values", .head = "Values", .cells = cells};
     table->count -= count - 1;
     memmove(joined + 1, joined + count, (table->count - first - 1) * sizeof *joined);
 }
 
-/* Cuts the texts of a column so that the table fits, but not below MIN_CUT. */
-static void cut_column(struct text_table *table, struct text_column *column)
+/* Joins the columns of several values if the main figures do not fit otherwise, or if all figures
+ * fit then. `main_fits`: the main figures fit with a column for each parameter. */
+static void join_if_necessary(struct text_table *table, size_t first, size_t count, bool main_fits)
 {
-    const size_t width = total_width(table);
-    if (column->right || column->width <= MIN_CUT || width <= table->limit)
+    struct text_column columns[MAX_COLUMNS];
+    const size_t all = table->count;
+    if (count < 2 || (main_fits && fits(table)))
         return;
-    const size_t wanted = column->width > MIN_CUT + (width - table->limit)
-                              ? column->width - (width - table->limit)
-                              : MIN_CUT;
-    for (size_t i = 0; i < table->row_count; i++) {
-        struct fth_buffer text = {0};
-        if (!column->cells[i])
-            continue;
-        fth_text_append(&text, column->cells[i], wanted, table->options->utf8 ? "…" : "~");
-        table->failed = table->failed || text.failed;
-        column->cells[i] = text.data ? keep(table, text.data) : NULL;
-        fth_buffer_fini(&text);
+    memcpy(columns, table->columns, sizeof columns);
+    join_values(table, first, count);
+    if (main_fits && !table->failed && !fits(table)) {
+        memcpy(table->columns, columns, sizeof columns);
+        table->count = all;
+        return;
     }
-    measure(table, column);
-}
-
-/* Removes figures until the table fits, and notes which. */
-static void leave_out_figures(struct text_table *table)
-{
-    static const enum fth_point_figure order[] = {FTH_POINT_L2_BYTES, FTH_POINT_L2_HIT};
-    for (size_t i = 0; i < FTH_COUNT(order) && total_width(table) > table->limit; i++) {
-        size_t at = 0;
-        while (at + 1 < table->count && table->columns[at].head != figures[order[i]].head)
-            at++;
-        table->count--;
-        memmove(&table->columns[at], &table->columns[at + 1],
-                (table->count - at) * sizeof table->columns[0]);
-        fth_buffer_format(&table->left_out, "%s%s", i ? ", " : "", figures[order[i]].head);
-    }
+    fth_buffer_format(&table->same, "%svalues of", table->same.size ? "; " : "");
+    for (size_t i = 0; i < count; i++)
+        fth_buffer_format(&table->same, "%s %s", i ? "," : "", columns[first + i].head);
 }
 
 static void add_columns(struct text_table *table, bool rdgc)
@@ -327,14 +312,12 @@ static void add_columns(struct text_table *table, bool rdgc)
                                                          FTH_POINT_L2_OFF_HIT, FTH_POINT_L2_STEPS},
                                        more_figures[] = {FTH_POINT_L1_READS, FTH_POINT_L2_SECTORS,
                                                          FTH_POINT_L2_ALL_HIT, FTH_POINT_FLOOR};
-    struct text_column *number = add_column(table, "Point", true);
+    struct text_column *number = add_column(table, "point", "Point", true);
     for (size_t i = 0; number && i < table->row_count; i++) {
         char text[32];
         fth_number_format(point_of(table, i)->number, text, sizeof text);
         number->cells[i] = keep(table, text);
     }
-    if (number)
-        measure(table, number);
     add_text(table, "Study", "study ", STUDY);
     add_text(table, "Trace", "trace ", TRACE);
     add_text(table, "GPU", "GPU ", GPU);
@@ -344,48 +327,40 @@ static void add_columns(struct text_table *table, bool rdgc)
     const size_t values = table->count - first;
     add_kernel(table);
     for (size_t i = 0; i < FTH_COUNT(main_figures); i++)
-        add_figure(table, main_figures[i], false);
-    if (total_width(table) > table->limit && values)
-        join_values(table, first, values);
-    for (size_t i = table->count; i-- > 0;)
-        cut_column(table, &table->columns[i]);
-    if (!rdgc)
-        leave_out_figures(table);
-    const size_t more = table->left_out.size ? 0 : FTH_COUNT(more_figures);
-    for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : more); i++)
-        add_figure(table, rdgc ? rdgc_figures[i] : more_figures[i], !rdgc);
+        add_figure(table, main_figures[i]);
+    const bool main_fits = fits(table);
+    for (size_t i = 0; i < (rdgc ? FTH_COUNT(rdgc_figures) : FTH_COUNT(more_figures)); i++)
+        add_figure(table, rdgc ? rdgc_figures[i] : more_figures[i]);
+    join_if_necessary(table, first, values, main_fits);
 }
 
+/* The columns that a narrow terminal does not show, the least important one first. */
+static const char *const drop_columns[] = {
+    "time_floor_us", "l2_hit_percent",      "l2_sectors", "l1_read_sectors",
+    "l2_bytes",      "l2_read_hit_percent", NULL};
+
 /* Writes the lines above the table, and the table. */
-static void write_text(struct text_table *table, const struct fth_point_order *order,
+static void write_text(struct text_table *table, const struct fth_point_order *order, bool rdgc,
                        struct fth_buffer *out)
 {
     struct fth_column columns[MAX_COLUMNS];
     struct fth_cells cells = {0};
+    struct fth_buffer above = {0};
     if (table->same.size)
-        fth_buffer_format(out, "All rows: %s.\n", table->same.data);
+        fth_buffer_format(&above, "All rows: %s.\n", table->same.data);
     if (order->notes.size)
-        fth_buffer_text(out, order->notes.data);
-    if (table->left_out.size)
-        fth_buffer_format(out, "Not enough columns for: %s.\n", table->left_out.data);
+        fth_buffer_text(&above, order->notes.data);
     if (table->has_floor)
-        fth_buffer_format(out, "A time with %s is the time floor: the model ran without time.\n",
+        fth_buffer_format(&above, "A time with %s is the time floor: the model ran without time.\n",
                           table->options->utf8 ? "≥" : ">=");
     if (table->has_floor && table->has_time)
-        fth_buffer_text(out, "To compare points with and without time, run all of them with "
-                             "gpu.timing=off.\n");
-    for (size_t i = 0; i < table->count; i++)
-        columns[i] =
-            (struct fth_column){table->columns[i].head, table->columns[i].head,
-                                table->columns[i].right ? FTH_COLUMN_REMARK : FTH_COLUMN_TEXT};
-    for (size_t row = 0; row < table->row_count; row++)
-        for (size_t i = 0; i < table->count; i++)
-            fth_cells_put_text(&cells, table->columns[i].cells[row]);
-    table->failed = table->failed || cells.failed || table->same.failed || table->left_out.failed ||
-                    order->notes.failed;
-    const struct fth_table shown = {columns, table->count, cells.items, table->row_count};
+        fth_buffer_text(&above, "To compare points with and without time, run all of them with "
+                                "gpu.timing=off.\n");
+    fth_write_prose(&above, table->options, out);
+    const struct fth_table shown = make_table(table, columns, &cells);
+    table->failed = table->failed || table->same.failed || order->notes.failed;
     if (!table->failed)
-        fth_text_table(&shown, table->options, out);
+        fth_text_table_fit(&shown, rdgc ? NULL : drop_columns, table->options, out);
     fth_cells_fini(&cells);
 }
 
@@ -395,9 +370,8 @@ static enum fth_status show_text(const struct fth_point_rows *rows,
                                  const struct fth_report_options *options, char **text,
                                  size_t *size, struct fth_error *error)
 {
-    struct text_table table = {.rows = rows,
-                               .options = options,
-                               .limit = options->columns ? options->columns : DEFAULT_WIDTH};
+    struct text_table table = {
+        .rows = rows, .options = options, .limit = fth_report_columns(options)};
     struct fth_buffer out = {0};
     table.shown = calloc(rows->row_count + 1, sizeof *table.shown);
     for (size_t i = 0; i < order->count && table.shown; i++) {
@@ -409,12 +383,11 @@ static enum fth_status show_text(const struct fth_point_rows *rows,
     if (table.row_count)
         add_columns(&table, view->rdgc);
     if (!table.failed)
-        write_text(&table, order, &out);
+        write_text(&table, order, view->rdgc, &out);
     const enum fth_status status = table.failed ? fth_no_memory(error, operation, NULL)
                                                 : fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     fth_buffer_fini(&table.same);
-    fth_buffer_fini(&table.left_out);
     fth_arena_fini(&table.arena);
     free(table.shown);
     return status;

@@ -297,6 +297,61 @@ static void random_numbers_below_a_bound_are_uniform(void **state)
         assert_in_range(counts[i], DRAWS / 3 - 410, DRAWS / 3 + 410);
 }
 
+/* The first line of a text, and the rest. */
+static void lines_end_at_spaces_and_marks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t columns;
+        const char *line;
+        size_t width;
+    } rows[] = {
+        {"", 5, "", 0},
+        {"short", 5, "short", 5},
+        {"short word", 5, "short", 5},
+        {"two  words", 9, "two", 3},
+        {"two words", 4, "two", 3},
+        {"äöü ß", 4, "äöü", 3},
+        {"unbroken", 5, "unbro", 5},
+        {"max_threads", 6, "max_", 4},
+        {"a_threads", 8, "a_thread", 8}, /* the mark is near the beginning */
+        {"ä\xff", 1, "ä", 1},
+        {"5 (4.5 to 6)", 10, "5", 1}, /* a remark stays on one line */
+        {"5 (4.5 to 6) x", 12, "5 (4.5 to 6)", 12},
+        {"5 (4.5 to 6)", 6, "5 (4.5", 6}, /* which is too long here */
+        {"a (which is as long as a sentence is)", 20, "a (which is as long", 19},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        size_t width = 99;
+        const size_t bytes = fth_text_line(rows[i].text, rows[i].columns, &width);
+        if (bytes != strlen(rows[i].line) || strncmp(rows[i].text, rows[i].line, bytes) != 0)
+            fail_msg("%s: %.*s", rows[i].text, (int)bytes, rows[i].text);
+        assert_int_equal(width, rows[i].width);
+    }
+}
+
+static void paragraphs_are_wrapped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *lead, *text;
+        size_t columns;
+        const char *result;
+    } rows[] = {
+        {"", "", 9, "\n"},
+        {"– ", "one two three", 9, "– one two\n  three\n"},
+        {"", "one  twothree\x1b", 4, "one\ntwothree?\n"},
+        {"", "ääää öööö", 9, "ääää öööö\n"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_buffer out = {0};
+        fth_text_wrap(&out, rows[i].lead, rows[i].text, rows[i].columns);
+        assert_string_equal(out.data, rows[i].result);
+        fth_buffer_fini(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +365,8 @@ int main(void)
         cmocka_unit_test(distances_count_edits),
         cmocka_unit_test(long_words_are_not_compared),
         cmocka_unit_test(random_numbers_below_a_bound_are_uniform),
+        cmocka_unit_test(lines_end_at_spaces_and_marks),
+        cmocka_unit_test(paragraphs_are_wrapped),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

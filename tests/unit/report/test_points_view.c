@@ -226,10 +226,48 @@ static void tables_fit_the_width(void **state)
         const size_t width = longest_line(text), limit = widths[i] ? widths[i] : 80;
         assert_true(width <= limit && width >= 60);
         assert_true((strstr(text, "values of l1.size_bytes, l1.latency_cycles, gpu.timing") !=
-                     NULL) == (limit <= 100));
-        assert_true((strstr(text, "L2 all hit%") != NULL) == (limit >= 250));
+                     NULL) == (limit <= 160)); /* so that all figures fit */
+        assert_true((strstr(text, "Left out: ") != NULL) == (limit <= 100));
         fth_free(text);
     }
+}
+
+/* A study that varies many parameters. The table still has the figures of each point, and says
+ * which ones it leaves out. */
+static void many_parameters_leave_the_figures(void **state)
+{
+    (void)state;
+    enum { NAMES = 64 };
+    struct fth_buffer points = {0};
+    fth_buffer_text(&points, "{\"studies\":[{\"vary\":[{\"names\":[");
+    for (int i = 0; i < NAMES; i++)
+        fth_buffer_format(&points, "%s\"p%d\"", i ? "," : "", i);
+    fth_buffer_text(&points, "]}]}]}\n");
+    for (int point = 0; point < 2; point++) {
+        fth_buffer_format(&points, "{\"point\":%d,\"trace\":\"t\",\"values\":{", point);
+        for (int i = 0; i < NAMES; i++)
+            fth_buffer_format(&points, "%s\"p%d\":\"%d\"", i ? "," : "", i, 100 * point + i);
+        fth_buffer_format(&points,
+                          "},\"timed\":true,\"rows\":[{\"kernel\":\"k\",\"l1\":{\"sectors\":[100,0,0],"
+                          "\"hits\":[50,0,0]},\"time_us\":%d,\"dram_bytes\":320}]}\n",
+                          7 + point);
+    }
+    char *text = show("text", points.data, NULL, 0);
+    assert_true(longest_line(text) <= 80);
+    assert_contains(text, "Values"); /* all in one column */
+    assert_contains(text, " 63");
+    assert_contains(text, " 163");
+    assert_contains(text, "DRAM");
+    assert_contains(text, "320 B");
+    assert_contains(text, "    7"); /* the times */
+    assert_contains(text, "    8");
+    fth_free(text);
+    text = show("text", points.data, NULL, 1000);
+    assert_true(longest_line(text) <= 1000);
+    assert_contains(text, "p63  L1 hit%  L2 hit%  L2 bytes   DRAM  Time us");
+    assert_null(strstr(text, "Left out"));
+    fth_free(text);
+    fth_buffer_fini(&points);
 }
 
 static void skipped_points_are_named(void **state)
@@ -258,6 +296,7 @@ int main(void)
         cmocka_unit_test(the_text_names_the_best_point),
         cmocka_unit_test(views_are_checked),
         cmocka_unit_test(tables_fit_the_width),
+        cmocka_unit_test(many_parameters_leave_the_figures),
         cmocka_unit_test(skipped_points_are_named),
     };
     return cmocka_run_group_tests_name("points_view", tests, NULL, NULL);

@@ -334,37 +334,6 @@ static void plots_are_drawn_completely(void **state)
     assert_int_equal(out.size, 0);
 }
 
-/* Texts of more than 60 columns are cut, except in the last column, and columns after the 32nd are
- * not shown. */
-static void tables_are_limited(void **state)
-{
-    (void)state;
-    enum { COLUMNS = 33 };
-    static const char wide[] = "123456789 123456789 123456789 123456789 123456789 123456789 ";
-    char wider[sizeof wide + 1], line[256];
-    struct fth_column columns[COLUMNS];
-    struct fth_cell cells[COLUMNS] = {{NULL, 0}};
-    struct fth_buffer out = {0};
-    const struct fth_report_options options = FTH_REPORT_OPTIONS(.colour = true, .utf8 = true);
-    for (size_t i = 0; i < COLUMNS; i++)
-        columns[i] = (struct fth_column){"h", "h", FTH_COLUMN_NUMBER};
-    fth_text_table(&(struct fth_table){columns, COLUMNS, cells, 1}, &options, &out);
-    assert_int_equal(out.size, strlen("\033[1m\033[0m") + (size_t)190); /* two lines of 95 */
-    fth_buffer_fini(&out);
-    snprintf(wider, sizeof wider, "%s1", wide);
-    columns[0].kind = columns[1].kind = FTH_COLUMN_TEXT;
-    cells[0].text = cells[1].text = wide;
-    fth_text_table(&(struct fth_table){columns, 2, cells, 1}, &options, &out);
-    snprintf(line, sizeof line, "\n%s  %s\n", wide, wide);
-    assert_contains(out.data, line);
-    fth_buffer_fini(&out);
-    cells[0].text = cells[1].text = wider;
-    fth_text_table(&(struct fth_table){columns, 2, cells, 1}, &options, &out);
-    snprintf(line, sizeof line, "\n%.59s…  %s\n", wide, wider);
-    assert_contains(out.data, line);
-    fth_buffer_fini(&out);
-}
-
 /* ---- dissections ---- */
 
 static void dissections_are_written_completely(void **state)
@@ -462,7 +431,6 @@ int main(void)
         cmocka_unit_test(model_parameters_are_written_without_a_result),
         cmocka_unit_test(bench_results_are_written_completely),
         cmocka_unit_test(plots_are_drawn_completely),
-        cmocka_unit_test(tables_are_limited),
         cmocka_unit_test(dissections_are_written_completely),
         cmocka_unit_test(series_are_drawn),
         cmocka_unit_test(series_of_pages_are_drawn),
