@@ -257,7 +257,8 @@ static void results_are_shown(void **state)
     size_t size = 0;
     write_four("copy");
     assert_int_equal(fth_capsule_replay("a.capsule", NULL, &replay, NULL), FTH_OK);
-    assert_int_equal(fth_report_replay("text", replay, NULL, &shown, &size, NULL), FTH_OK);
+    const struct fth_report_options wide = FTH_REPORT_OPTIONS(.columns = 120);
+    assert_int_equal(fth_report_replay("text", replay, &wide, &shown, &size, NULL), FTH_OK);
     assert_string_equal(shown, expected);
     fth_free(shown);
     assert_int_equal(fth_report_replay("csv", replay, NULL, &shown, &size, NULL), FTH_OK);
