@@ -82,8 +82,8 @@ class X86(Target):
         return re.sub(r"^[er]", "", name)
 
     def reads_writes(self, instruction):
-        operands = instruction.operands
-        return self.names(operands[:-1]), self.names(operands[-1:])
+        operands, copies = instruction.operands, re.match(r"mov|lea|set", instruction.opcode)
+        return self.names(operands[:-1] if copies else operands), self.names(operands[-1:])
 
     def is_memory(self, instruction):
         return not instruction.opcode.startswith("lea") and any("(" in operand for operand in instruction.operands)
