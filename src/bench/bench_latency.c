@@ -270,8 +270,10 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
     double overhead = 0;
     bool reported = false;
     enum fth_status found = find_overhead(run, curve->path, &overhead, error);
-    if (found != FTH_OK) /* such as a path that the device does not have */
+    if (found == FTH_UNSUPPORTED) /* such as a path that the device does not have */
         return fth_bench_keep_failure(run->bench, curve->name, found, error);
+    if (found != FTH_OK)
+        return found;
     for (size_t i = 0; i < count; i++) {
         if (curve->stride_bytes > footprints[i] / 2 ||
             (run->quick && curve->path == FTH_PATH_CA && (double)footprints[i] > quick_l1_bytes))
