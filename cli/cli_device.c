@@ -45,7 +45,7 @@ int cli_fail_open(const struct fth_error *error)
 
 bool cli_is_device_id(const char *word)
 {
-    static const char *const prefixes[] = {"cuda:", "sim:", "replay:"};
+    static const char *const prefixes[] = {"cuda:", "opencl:", "sim:", "replay:"};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (strncmp(word, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

@@ -6,8 +6,8 @@
 
 const struct cli_option cli_option_device = {
     "device", 0, "DEVICE", CLI_WORD_DEVICE,
-    "select the GPU: cuda:0, cuda:1, ... (listed by 'fathom devices'), sim:NAME (simulated, listed "
-    "by 'fathom gpus') or replay:FILE, with samples saved by --record (default: cuda:0, or "
+    "select the GPU: cuda:0, opencl:0, ... (listed by 'fathom devices'), sim:NAME (simulated, "
+    "listed by 'fathom gpus') or replay:FILE, with samples saved by --record (default: cuda:0, or "
     "sim:h200 if there is no GPU)"};
 const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
                                            "print JSON (same as --format json)"};

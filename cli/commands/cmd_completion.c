@@ -174,9 +174,9 @@ static void bash_functions(void)
         "    sim:*)\n"
         "        names=$(" GPU_NAMES ")\n"
         "        COMPREPLY=($(compgen -P \"$before\" -f -W \"$names\" -- \"${cur#sim:}\")) ;;\n"
-        "    cuda:*) COMPREPLY=($(compgen -P \"$before\" -W 0 -- \"${cur#cuda:}\")) ;;\n"
+        "    cuda:*|opencl:*) COMPREPLY=($(compgen -P \"$before\" -W 0 -- \"${cur#*:}\")) ;;\n"
         "    *)\n"
-        "        COMPREPLY=($(compgen -W 'cuda: sim: replay:' -- \"$cur\"))\n"
+        "        COMPREPLY=($(compgen -W 'cuda: opencl: sim: replay:' -- \"$cur\"))\n"
         "        compopt -o nospace 2>/dev/null ;;\n"
         "    esac\n}\n\n"
         "# Completes the last item of a comma-separated list.\n"
@@ -279,7 +279,8 @@ static void put_zsh(void)
            "_fathom_devices()\n{\n"
            "    if compset -P 'replay:'; then\n        _files\n"
            "    elif compset -P 'sim:'; then\n        _fathom_gpus\n"
-           "    else\n        compadd cuda:0\n        compadd -S '' sim: replay:\n    fi\n}\n\n"
+           "    else\n        compadd cuda:0 opencl:0\n        compadd -S '' sim: replay:\n    "
+           "fi\n}\n\n"
            "_fathom_elements()\n{\n    _values -s , element ");
     put_elements();
     printf("\n}\n\n_fathom()\n{\n    local -a commands\n    commands=(\n");
@@ -311,7 +312,7 @@ static void fish_words(enum cli_word_kind word_kind)
     switch (word_kind) {
     case CLI_WORD_GPU: printf(" -F -a \"(" GPU_NAMES ")\""); break;
     case CLI_WORD_DEVICE:
-        printf(" -F -a \"cuda:0 replay: (" GPU_NAMES " | sed 's/^/sim:/')\"");
+        printf(" -F -a \"cuda:0 opencl:0 replay: (" GPU_NAMES " | sed 's/^/sim:/')\"");
         break;
     case CLI_WORD_ELEMENTS:
         printf(" -f -a \"(__fish_append , "), put_elements(), printf(")\"");

@@ -1,4 +1,5 @@
-/* fathom devices: lists the GPUs of this machine, and the reason if a backend cannot be used. */
+/* fathom devices: lists the GPUs of this machine, CPUs with an OpenCL driver, and the reason if a
+ * backend cannot be used. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -77,8 +78,9 @@ const struct cli_command cli_devices = {
     "devices",
     "List the GPUs of this machine",
     "[OPTION]...",
-    "List the GPUs of this machine that fathom can measure. If no GPU can be used,\n"
-    "for example because the CUDA driver is missing, print the reason. Pass a name\n"
+    "List the GPUs of this machine that fathom can measure: those of NVIDIA through\n"
+    "CUDA, and all devices with an OpenCL driver, including CPUs. If a backend has no\n"
+    "device, for example because its driver is missing, print the reason. Pass a name\n"
     "from the column 'Device' to --device, for example 'fathom topo --device cuda:0'.\n"
     "Simulated GPUs (sim:NAME) are not listed here; see 'fathom gpus'.",
     options,

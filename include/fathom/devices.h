@@ -12,14 +12,15 @@
 extern "C" {
 #endif
 
-/* A GPU that can be measured or, if `id` is NULL, a backend that cannot be used. */
+/* A GPU, or a CPU with an OpenCL driver, that can be measured; or, if `id` is NULL, a backend that
+ * cannot be used. */
 struct fth_device_info {
-    const char *backend; /* "cuda" */
+    const char *backend; /* "cuda", "opencl" */
     const char *id;      /* for fth_device_open: "cuda:0" */
     const char *name;    /* "NVIDIA H200"; NULL if `id` is NULL */
     const char *detail;  /* further facts in words; if `id` is NULL, why it cannot be used */
 };
-/* Calls `each` for every real GPU and for every backend that cannot be used. The struct and its
+/* Calls `each` for every such device and for every backend that cannot be used. The struct and its
  * texts are valid during the call. Fails only with FTH_NO_MEMORY. */
 FTH_API FTH_MUST_USE enum fth_status fth_device_list(
     void (*each)(void *user, const struct fth_device_info *device), void *user,
@@ -38,8 +39,12 @@ struct fth_device;
 /* Opens a device by its id:
  *
  *     cuda:0, cuda:GPU-<uuid>, cuda:MIG-<uuid>   an NVIDIA GPU, or a MIG slice of one
+ *     opencl:0, opencl:1:0, opencl:name          a GPU or CPU with an OpenCL driver (see below)
  *     sim:v100, sim:path/to/gpu.json             a GPU simulated from a description
  *     replay:file                                a recording (fth_device_record)
+ *
+ * OpenCL devices are selected by their index among all, by the index of the platform and their
+ * index there, or by a part of their name or of the name of their platform.
  *
  * NULL opens the default device: the first real GPU or, if the computer has none, "sim:h200". The
  * computer has no GPU if there is no usable driver, or if the driver reports no GPU; this is

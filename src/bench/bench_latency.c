@@ -39,7 +39,8 @@ enum {
     OPENCL_SEED = 1,
     OPENCL_FEW_HOPS = 1 << 16,
     OPENCL_PASSES = 9,
-    OPENCL_FEW_PASSES = 3
+    OPENCL_FEW_PASSES = 3,
+    OPENCL_MAX_HOPS = 1 << 21 /* a pass of a GPU takes fewer than 2^32 cycles */
 };
 /* The largest footprints on OpenCL devices: several times the caches of most CPUs, and those of all
  * known GPUs. Chosen so that a curve takes less than a minute. */
@@ -123,11 +124,15 @@ static struct fth_chain chain_of(const struct fth_bench_run *run, const struct c
     return chain;
 }
 
-/* Makes the request of a point on an OpenCL device. */
-static struct fth_request make_opencl_request(const struct curve *curve, uint64_t footprint_bytes)
+/* Makes the request of a point on an OpenCL device. In a larger footprint, elements in random order
+ * are an odd number of lines apart; otherwise all would map to few sets. */
+static struct fth_request make_opencl_request(const struct fth_bench_run *run,
+                                              const struct curve *curve, uint64_t footprint_bytes)
 {
     const bool random = curve->stride_bytes == RANDOM;
-    const uint64_t stride = random ? OPENCL_LINE : curve->stride_bytes;
+    uint64_t stride = random ? OPENCL_LINE : curve->stride_bytes;
+    if (!run->cpu && footprint_bytes / stride > OPENCL_MAX_HOPS)
+        stride = (footprint_bytes / OPENCL_MAX_HOPS / OPENCL_LINE | 1) * OPENCL_LINE;
     const struct fth_chain chain = {.stride_bytes = stride,
                                     .count = footprint_bytes / stride,
                                     .seed = random ? OPENCL_SEED : 0};
@@ -143,7 +148,7 @@ static struct fth_request make_request(const struct fth_bench_run *run, const st
                                        uint64_t footprint_bytes)
 {
     if (run->opencl)
-        return make_opencl_request(curve, footprint_bytes);
+        return make_opencl_request(run, curve, footprint_bytes);
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
     const struct fth_chain chain = chain_of(run, curve, footprint_bytes);
     const uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
@@ -256,8 +261,8 @@ static enum fth_status trace_point(const struct fth_bench_run *run, const struct
     return status;
 }
 
-/* Measures one curve. Footprints that are inconclusive are skipped; the reason of the first one is
- * reported. */
+/* Measures one curve. Footprints that are inconclusive or not supported are skipped; the reason of
+ * the first one is reported. */
 static enum fth_status trace_curve(const struct fth_bench_run *run, const struct curve *curve,
                                    const uint64_t *footprints, size_t count, double from, double to,
                                    struct fth_error *error)
@@ -265,8 +270,10 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
     double overhead = 0;
     bool reported = false;
     enum fth_status found = find_overhead(run, curve->path, &overhead, error);
-    if (found != FTH_OK) /* such as a path that the device does not have */
+    if (found == FTH_UNSUPPORTED) /* such as a path that the device does not have */
         return fth_bench_keep_failure(run->bench, curve->name, found, error);
+    if (found != FTH_OK)
+        return found;
     for (size_t i = 0; i < count; i++) {
         if (curve->stride_bytes > footprints[i] / 2 ||
             (run->quick && curve->path == FTH_PATH_CA && (double)footprints[i] > quick_l1_bytes))
@@ -274,13 +281,14 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
         FTH_TRY(fth_bench_progress(run, curve->name, from + (to - from) * (double)i / (double)count,
                                    error));
         enum fth_status status = trace_point(run, curve, footprints[i], overhead, error);
-        if (status != FTH_OK && status != FTH_INCONCLUSIVE)
+        const bool skipped = status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED;
+        if (status != FTH_OK && !skipped)
             return status;
-        if (status == FTH_INCONCLUSIVE && !reported)
+        if (skipped && !reported)
             FTH_TRY(fth_bench_keep_failure(run->bench, curve->name, status, error));
-        else if (status == FTH_INCONCLUSIVE && error)
+        else if (skipped && error)
             *error = FTH_NO_ERROR;
-        reported = reported || status == FTH_INCONCLUSIVE;
+        reported = reported || skipped;
     }
     return FTH_OK;
 }

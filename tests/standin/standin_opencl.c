@@ -440,9 +440,9 @@ static uint64_t execute(const struct kernel *kernel)
     }
     uint64_t *out = pointer(kernel, 1), cycles = (cpu ? 1 : 4) * UINT64_C(1000) * number(kernel, 0);
     const bool stopped = opencl_mode_is("stopped", NULL);
-    /* Every other run takes a tick longer. */
-    out[0] = 100;
-    out[1] = 100 + (stopped ? 0 : cycles / (cpu ? TICK_CYCLES : 1) + launches / 2 % 2);
+    /* The runs begin at different times, and every other one takes a tick longer. */
+    out[0] = 100 + launches * launches;
+    out[1] = out[0] + (stopped ? 0 : cycles / (cpu ? TICK_CYCLES : 1) + launches / 2 % 2);
     return cycles;
 }
 

@@ -182,6 +182,7 @@ enum { FTH_OPENCL_MAX_BUILT = 16 };
 /* The clock that the kernels read. */
 struct fth_opencl_clock {
     const char *source; /* "rdtsc", "cntvct_el0", …; "host": kernels have no clock */
+    uint32_t bits;      /* of the clock that are valid */
     double cycles_per_tick;
     double mhz;               /* core clock; NAN: unknown */
     double resolution_cycles; /* the differences that the clock shows are multiples of this */

@@ -369,8 +369,9 @@ enum fth_status fth_opencl_chase(struct fth_opencl_device *device,
     make_plan(&request->chase, &plan);
     FTH_TRY(prepare(device, &request->chase, &plan, error));
     uint32_t unit = UINT32_MAX;
-    uint64_t *ticks = calloc((size_t)plan.sample_count, sizeof *ticks);
-    samples->cycles = calloc((size_t)plan.sample_count, sizeof *samples->cycles);
+    /* A valid request has a timed step; one element more than needed is never 0. */
+    uint64_t *ticks = calloc((size_t)plan.sample_count + 1, sizeof *ticks);
+    samples->cycles = calloc((size_t)plan.sample_count + 1, sizeof *samples->cycles);
     enum fth_status status =
         ticks && samples->cycles ? FTH_OK : fth_no_memory(error, operation, NULL);
     samples->count = (size_t)plan.sample_count;

@@ -19,10 +19,10 @@
  * derived. */
 enum { RUNS = 24, WARM_UPS = 12, LONG_ROUNDS = 4000, SHORT_ROUNDS = 500 };
 
-static const char *source_of(enum fth_opencl_vendor vendor)
+static const char *source_of(const struct fth_opencl_device *device)
 {
-    switch (vendor) {
-    case FTH_OPENCL_AMD: return "s_memtime";
+    switch (device->vendor) {
+    case FTH_OPENCL_AMD: return device->clock.bits == 64 ? "s_memtime" : "SHADER_CYCLES";
     case FTH_OPENCL_INTEL_GPU: return "intel_get_cycle_counter";
     case FTH_OPENCL_NVIDIA: return "%clock64";
     case FTH_OPENCL_X86: return "rdtsc";
@@ -41,15 +41,17 @@ static enum fth_status read_facts(struct fth_opencl_device *device, struct fth_e
                            NULL, error));
     FTH_TRY(fth_opencl_read(device, facts, device->unit.memory, 0, sizeof facts, error));
     device->has_clock = facts[0] != 0;
+    device->clock.bits = facts[1];
     device->has_past = facts[2] != 0;
     device->has_unit = facts[3] != 0;
     device->adds_are_cycles = facts[4] != 0;
     return FTH_OK;
 }
 
-/* One run: its ticks, and its nanoseconds as the driver or else the host reports them. */
+/* One run: the first reading of the clock, the ticks, and the nanoseconds as the driver or else the
+ * host reports them. */
 struct run {
-    uint64_t ticks;
+    uint64_t begin, ticks;
     double ns;
 };
 
@@ -66,6 +68,7 @@ static enum fth_status run_pace(struct fth_opencl_device *device, uint32_t round
     if (isnan(run->ns))
         run->ns = (fth_opencl_now_s() - start) * 1e9;
     FTH_TRY(fth_opencl_read(device, out, device->unit.memory, 0, sizeof out, error));
+    run->begin = out[0];
     run->ticks = out[1] - out[0];
     return FTH_OK;
 }
@@ -78,7 +81,10 @@ static int compare_numbers(const void *a, const void *b)
 
 /* What the runs show. */
 struct findings {
-    uint64_t least_ticks, quantum; /* of a long run; all ticks are multiples of the quantum */
+    uint64_t least_ticks; /* of a long run */
+    /* All readings differ by multiples of the quantum. The runs begin at arbitrary times, so that a
+     * clock that counts every tick shows a quantum of 1. */
+    uint64_t first, quantum;
     double ticks_per_ns[RUNS];
     size_t count;
 };
@@ -87,6 +93,9 @@ static void add_pair(struct findings *findings, const struct run *less, const st
 {
     if (more->ticks < findings->least_ticks)
         findings->least_ticks = more->ticks;
+    findings->first = findings->first ? findings->first : less->begin;
+    findings->quantum = fth_gcd(fth_gcd(findings->quantum, less->begin - findings->first),
+                                more->begin - findings->first);
     findings->quantum = fth_gcd(fth_gcd(findings->quantum, less->ticks), more->ticks);
     if (more->ns > less->ns && more->ticks > less->ticks)
         findings->ticks_per_ns[findings->count++] =
@@ -98,7 +107,7 @@ enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device, struct ft
     struct fth_opencl_clock *clock = &device->clock;
     struct findings findings = {.least_ticks = UINT64_MAX};
     FTH_TRY(read_facts(device, error));
-    clock->source = device->has_clock ? source_of(device->vendor) : "host";
+    clock->source = device->has_clock ? source_of(device) : "host";
     if (!device->has_clock) {
         clock->mhz = (double)fth_opencl_number(&device->cl, device->entry.device,
                                                FTH_CL_DEVICE_MAX_CLOCK_FREQUENCY);

@@ -217,7 +217,7 @@ static enum fth_status check_sweep(const struct fth_opencl_device *device,
     if (request->sweep.threads >
         fth_opencl_number(&device->cl, device->entry.device, FTH_CL_DEVICE_MAX_WORK_GROUP_SIZE))
         return fth_fail(error, FTH_UNSUPPORTED, operation, NULL,
-                        "a work-group of this device cannot have so many work-items");
+                        "a work-group of this device has fewer work-items");
     fth_opencl_text(&device->cl, device->entry.device, FTH_CL_DEVICE_EXTENSIONS, extensions,
                     sizeof extensions);
     if (request->sweep.wide && !strstr(extensions, "cl_khr_fp64"))
