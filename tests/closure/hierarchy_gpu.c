@@ -1,5 +1,6 @@
 /* Random descriptions of devices with a hierarchy of caches; see hierarchy_gpu.h. Caches are small,
- * because the probes walk chains of several times the size of the last one. */
+ * because the probes walk chains of several times the size of the last one. The first cache of each
+ * path has at least 16 KiB: the shortest chains of the probes have 8 KiB. */
 #include "closure/hierarchy_gpu.h"
 
 #include <math.h>
@@ -122,7 +123,7 @@ static double add_amd(struct fth_rng *rng, struct fth_gpu *gpu, bool graphics, b
               regular);
     set_text(gpu, "vector_l1", "scope", "sm");
     add_cache(rng, gpu,
-              &(struct cache_range){"scalar_l1", 64, 12, 14, 2, 3, longer(rng, 0, 40, 70), false},
+              &(struct cache_range){"scalar_l1", 64, 14, 14, 2, 3, longer(rng, 0, 40, 70), false},
               true);
     set_group(gpu, "scalar_l1", sms, between(rng, 1, 3));
     add_scratch(rng, gpu, "lds", longer(rng, 0, 40, 80));
@@ -163,7 +164,7 @@ static double add_other(struct fth_rng *rng, struct fth_gpu *gpu, bool regular)
     add_cache(rng, gpu, &(struct cache_range){"l1", 64, 14, 15, 2, 4, latency, true}, regular);
     set_text(gpu, "l1", "scope", "sm");
     add_cache(rng, gpu,
-              &(struct cache_range){"constant_l1", 64, 12, 14, 2, 3, longer(rng, 0, 20, 50), false},
+              &(struct cache_range){"constant_l1", 64, 14, 14, 2, 3, longer(rng, 0, 20, 50), false},
               true);
     set_text(gpu, "constant_l1", "scope", "sm");
     add_scratch(rng, gpu, "shared", longer(rng, 0, 30, 60));
