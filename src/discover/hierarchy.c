@@ -34,6 +34,7 @@ static const double flat_slope = 0.08, steep_confidence = 0.8;
 /* Maximum relative difference between the latencies with all lines and with every second one. */
 static const double max_sparse_difference = 0.05;
 
+static const char hidden_ways[] = "the first cache hides whether few elements fit";
 static const char pass_method[] = "whole passes over a chain in pseudo-random order, warm caches";
 
 /* What the stages know of the hierarchy along one path. */
@@ -168,7 +169,8 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
         return fth_note_unknown(walk->discovery->gpu, element, "latency_cycles",
                                 "repeated measurements disagree: other programs use the device",
                                 error);
-    bool steady = level->slope <= flat_slope;
+    /* Behind the second cache, the name of a level depends on levels that noise may hide. */
+    bool steady = level->slope <= flat_slope && strcmp(element, "l3") != 0;
     FTH_TRY(check_sparse(walk, level, figure.value, &steady, error));
     if (!steady)
         figure.confidence = fmin(figure.confidence, steep_confidence);
@@ -179,7 +181,7 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
                              "; TLB misses cause about %.0f cycles", level->tlb_cycles);
     if (!steady)
         length += fth_format(note + length, sizeof note - (size_t)length,
-                             "; other footprints or strides give other latencies");
+                             "; other footprints may give other latencies");
     if (strcmp(element, "memory") == 0)
         fth_format(note + length, sizeof note - (size_t)length,
                    "; a cache of more than %.0f MiB would look like the memory",
@@ -294,6 +296,12 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
     const struct fth_hierarchy_level *level = &walk->hierarchy.levels[index];
     struct fth_edge edge;
     bool confirmed = false;
+    if (index > 0) {
+        FTH_TRY(
+            fth_note_unknown(walk->discovery->gpu, walk->names[index], "ways", hidden_ways, error));
+        FTH_TRY(
+            fth_note_unknown(walk->discovery->gpu, walk->names[index], "sets", hidden_ways, error));
+    }
     if (index + 1 >= walk->hierarchy.count)
         return note_range(walk, index, "no larger footprint shows the level behind it", error);
     const double rise = level[1].cycles - level->cycles;
@@ -322,9 +330,6 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
         return status;
     if (index == 0)
         FTH_TRY(find_ways(walk, index, &plan, edge.bytes, &confirmed, error));
-    else
-        FTH_TRY(fth_note_unknown(walk->discovery->gpu, walk->names[index], "ways",
-                                 "the first cache hides whether few elements fit", error));
     return note_size(walk, index, &edge, confirmed, error);
 }
 

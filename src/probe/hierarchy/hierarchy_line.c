@@ -25,7 +25,8 @@ enum {
     ROUNDS = 8,              /* repeats. Chosen */
     TRIALS = 2,              /* in a request: three steps each */
     FLUSH_STRIDE_BYTES = 32, /* of the array that flushes: at most the shortest line */
-    FLUSH_FACTOR = 3,        /* it is this many times as large as the level */
+    FIRST_FLUSH_FACTOR = 6,  /* it is this many times as large as the first cache, ... */
+    FLUSH_FACTOR = 3,        /* ... and as a later one */
     MIN_COUNT = 8,
     MAX_COUNT = 64,        /* elements of A and B */
     ROUND_BYTES = 5 * 4096 /* distance between the chains of two rounds */
@@ -55,9 +56,10 @@ static uint64_t count_of(const struct fth_hierarchy_line_plan *plan)
 static struct fth_request make_request(const struct fth_hierarchy_line_plan *plan, unsigned subject,
                                        unsigned round)
 {
+    const uint64_t flush_factor = plan->smallest_bytes ? FLUSH_FACTOR : FIRST_FLUSH_FACTOR;
     const struct fth_chain flush = {.array = 1,
                                     .stride_bytes = FLUSH_STRIDE_BYTES,
-                                    .count = FLUSH_FACTOR * plan->size_bytes / FLUSH_STRIDE_BYTES,
+                                    .count = flush_factor * plan->size_bytes / FLUSH_STRIDE_BYTES,
                                     .seed = 1};
     struct fth_chain near = {.start_bytes = (uint64_t)round * ROUND_BYTES,
                              .stride_bytes = STRIDE_BYTES,
