@@ -201,10 +201,11 @@ static enum fth_status find_latencies(const struct walk_through *walk, struct ft
     for (size_t i = 0; i < walk->caches; i++)
         FTH_TRY(find_latency(walk, walk->names[i], &hierarchy->levels[i], error));
     if (walk->hides && walk->names[walk->caches] && wants(walk, walk->names[walk->caches]))
-        FTH_TRY(fth_note_unknown(walk->discovery->gpu, walk->names[walk->caches], "latency_cycles",
-                                 "the latency rises over so many footprints that a level may be "
-                                 "hidden",
-                                 error));
+        FTH_TRY(
+            fth_note_unknown(walk->discovery->gpu, walk->names[walk->caches], "latency_cycles",
+                             "the latency rises over a wide range of footprints; a level may be "
+                             "hidden",
+                             error));
     if (!wants(walk, "memory"))
         return FTH_OK;
     if (hierarchy->complete && hierarchy->count > 1 && !hierarchy->too_many)

@@ -25,7 +25,7 @@ enum {
     ROUNDS = 8,              /* repeats. Chosen */
     TRIALS = 2,              /* in a request: three steps each */
     FLUSH_STRIDE_BYTES = 32, /* of the array that flushes: at most the shortest line */
-    FIRST_FLUSH_FACTOR = 6,  /* it is this many times as large as the first cache, ... */
+    FIRST_FLUSH_FACTOR = 4,  /* it is this many times as large as the first cache, ... */
     FLUSH_FACTOR = 3,        /* ... and as a later one */
     MIN_COUNT = 8,
     MAX_COUNT = 64,        /* elements of A and B */
@@ -86,10 +86,13 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
 {
     uint64_t line = 0;
     *ambiguous = false;
-    if (!(times[MISSES] > times[HITS]))
+    /* The flush can evict data from later levels, too, where a prefetcher may put it back. */
+    const double misses = fmin(times[MISSES] - times[HITS],
+                               (double)count_of(plan) * (plan->miss_cycles - plan->hit_cycles));
+    if (!(misses > 0))
         return 0;
     for (unsigned i = FIRST_DISTANCE; i < SUBJECTS; i++) {
-        const double part = (times[i] - times[HITS]) / (times[MISSES] - times[HITS]);
+        const double part = (times[i] - times[HITS]) / misses;
         const uint64_t distance = distance_of(i);
         if (distance < plan->smallest_bytes)
             continue;
