@@ -22,7 +22,8 @@ enum {
     STRIDE_BYTES = 1024, /* of the chains A and B: more than twice the longest line */
     MIN_DISTANCE = 16,
     DISTANCES = 6,           /* 16 to 512 bytes */
-    ROUNDS = 8,              /* repeats. Chosen */
+    PAIRS = 4,               /* pairs of rounds must agree */
+    ROUNDS = 2 * PAIRS,      /* repeats. Chosen */
     TRIALS = 2,              /* in a request: three steps each */
     FLUSH_STRIDE_BYTES = 32, /* of the array that flushes: at most the shortest line */
     FIRST_FLUSH_FACTOR = 4,  /* it is this many times as large as the first cache, ... */
@@ -130,7 +131,7 @@ static enum fth_status conclude(const struct fth_hierarchy_line_plan *plan,
     bool ambiguous, other;
     take_minima(answers, 0, ROUNDS, times);
     line->bytes = decide(plan, times, &ambiguous);
-    line->evidence.repeats = ROUNDS / 2;
+    line->evidence.repeats = PAIRS;
     for (unsigned round = 0; round < ROUNDS; round += 2) {
         take_minima(answers, round, round + 2, times);
         line->evidence.agree += decide(plan, times, &other) == line->bytes;
@@ -157,7 +158,8 @@ enum fth_status fth_probe_hierarchy_line(const struct fth_prober *prober,
         return fth_no_memory(error, "measure the line", NULL);
     for (unsigned i = 0; i < ROUNDS * SUBJECTS; i++)
         requests[i] = make_request(plan, i % SUBJECTS, i / SUBJECTS);
-    enum fth_status status = fth_ask_once(prober, requests, ROUNDS * SUBJECTS, &answers, error);
+    enum fth_status status =
+        fth_ask_once(prober, requests, (size_t)ROUNDS * SUBJECTS, &answers, error);
     for (size_t i = 0; i < answers.count; i++)
         line->samples += answers.items[i].count;
     if (status == FTH_OK)
