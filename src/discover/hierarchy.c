@@ -31,7 +31,10 @@ static const double min_latency_confidence = 0.5;
 /* Relative increase of the latency per doubling of the footprint up to which a plateau is flat, and
  * the maximum confidence otherwise. Chosen. */
 static const double flat_slope = 0.08, steep_confidence = 0.8;
+/* Maximum relative difference between the latencies with all lines and with every second one. */
+static const double max_sparse_difference = 0.05;
 
+static const char hidden_ways[] = "the first cache hides whether few elements fit";
 static const char pass_method[] = "whole passes over a chain in pseudo-random order, warm caches";
 
 /* What the stages know of the hierarchy along one path. */
@@ -129,6 +132,26 @@ static const char *first_name(const struct walk_through *walk)
 
 /* ---- latencies ---- */
 
+/* Clears *steady if loads of every second line take another time. A prefetcher that fetches pairs
+ * of lines causes this. */
+static enum fth_status check_sparse(const struct walk_through *walk,
+                                    const struct fth_hierarchy_level *level, double cycles,
+                                    bool *steady, struct fth_error *error)
+{
+    struct fth_figure sparse;
+    if (level->bytes < walk->first.edge_bytes) {
+        *steady =
+            *steady && fabs(walk->first.hit_cycles - cycles) <= max_sparse_difference * cycles;
+        return FTH_OK;
+    }
+    if (!walk->is_cpu || !*steady)
+        return FTH_OK;
+    FTH_TRY(fth_probe_level_latency(&walk->discovery->prober, &walk->first, 2 * walk->line.bytes,
+                                    level->bytes, &sparse, error));
+    *steady = fabs(sparse.value - cycles) <= max_sparse_difference * cycles;
+    return FTH_OK;
+}
+
 /* Measures the latency of a level again, in the middle of its plateau, and writes it. */
 static enum fth_status find_latency(const struct walk_through *walk, const char *element,
                                     const struct fth_hierarchy_level *level,
@@ -146,17 +169,19 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
         return fth_note_unknown(walk->discovery->gpu, element, "latency_cycles",
                                 "repeated measurements disagree: other programs use the device",
                                 error);
-    const bool is_flat = level->slope <= flat_slope;
-    if (!is_flat)
+    /* Behind the second cache, the name of a level depends on levels that noise may hide. */
+    bool steady = level->slope <= flat_slope && strcmp(element, "l3") != 0;
+    FTH_TRY(check_sparse(walk, level, figure.value, &steady, error));
+    if (!steady)
         figure.confidence = fmin(figure.confidence, steep_confidence);
     int length =
         fth_format(note, sizeof note, "at a footprint of %.0f KiB", (double)level->bytes / 1024);
     if (level->tlb_cycles > mentioned_tlb_fraction * level->cycles)
         length += fth_format(note + length, sizeof note - (size_t)length,
                              "; TLB misses cause about %.0f cycles", level->tlb_cycles);
-    if (!is_flat)
+    if (!steady)
         length += fth_format(note + length, sizeof note - (size_t)length,
-                             "; larger footprints are slower");
+                             "; other footprints may give other latencies");
     if (strcmp(element, "memory") == 0)
         fth_format(note + length, sizeof note - (size_t)length,
                    "; a cache of more than %.0f MiB would look like the memory",
@@ -176,10 +201,11 @@ static enum fth_status find_latencies(const struct walk_through *walk, struct ft
     for (size_t i = 0; i < walk->caches; i++)
         FTH_TRY(find_latency(walk, walk->names[i], &hierarchy->levels[i], error));
     if (walk->hides && walk->names[walk->caches] && wants(walk, walk->names[walk->caches]))
-        FTH_TRY(fth_note_unknown(walk->discovery->gpu, walk->names[walk->caches], "latency_cycles",
-                                 "the latency rises over so many footprints that a level may be "
-                                 "hidden",
-                                 error));
+        FTH_TRY(
+            fth_note_unknown(walk->discovery->gpu, walk->names[walk->caches], "latency_cycles",
+                             "the latency rises over a wide range of footprints; a level may be "
+                             "hidden",
+                             error));
     if (!wants(walk, "memory"))
         return FTH_OK;
     if (hierarchy->complete && hierarchy->count > 1 && !hierarchy->too_many)
@@ -271,6 +297,12 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
     const struct fth_hierarchy_level *level = &walk->hierarchy.levels[index];
     struct fth_edge edge;
     bool confirmed = false;
+    if (index > 0) {
+        FTH_TRY(
+            fth_note_unknown(walk->discovery->gpu, walk->names[index], "ways", hidden_ways, error));
+        FTH_TRY(
+            fth_note_unknown(walk->discovery->gpu, walk->names[index], "sets", hidden_ways, error));
+    }
     if (index + 1 >= walk->hierarchy.count)
         return note_range(walk, index, "no larger footprint shows the level behind it", error);
     const double rise = level[1].cycles - level->cycles;
@@ -299,9 +331,6 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
         return status;
     if (index == 0)
         FTH_TRY(find_ways(walk, index, &plan, edge.bytes, &confirmed, error));
-    else
-        FTH_TRY(fth_note_unknown(walk->discovery->gpu, walk->names[index], "ways",
-                                 "the first cache hides whether few elements fit", error));
     return note_size(walk, index, &edge, confirmed, error);
 }
 

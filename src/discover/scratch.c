@@ -72,7 +72,11 @@ static enum fth_status find_constant(struct fth_discovery *discovery, const char
                                         .figure = &figure,
                                         .method = pass_method},
                      error));
-    return find_structure(discovery, element, &first, error);
+    FTH_TRY(find_structure(discovery, element, &first, error));
+    FTH_TRY(fth_note_unknown(discovery->gpu, element, "ways",
+                             "chains in constant memory are too short to show it", error));
+    return fth_note_unknown(discovery->gpu, element, "sets",
+                            "chains in constant memory are too short to show it", error);
 }
 
 static enum fth_status find_shared(struct fth_discovery *discovery, const char *element,

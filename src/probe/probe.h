@@ -19,6 +19,7 @@
  *   tlb/        probe_tlb.h        the TLBs
  *   rate/       probe_rate.h       bandwidth and throughput
  *   place/      probe_place.h      GPCs and TPCs of SMs, the SMs of blocks
+ *   hierarchy/  probe_hierarchy.h  the caches of CPUs and other GPUs, by whole passes
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H

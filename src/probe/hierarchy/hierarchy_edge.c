@@ -87,7 +87,7 @@ static double fit_line(const double *misses, size_t from, size_t end, double *sl
  * it is not significant. */
 static double turn_at(const struct turn_search *search, const double *misses, size_t last)
 {
-    const double lines = (double)(search->step_bytes / search->plan->line_bytes);
+    const double lines = (double)search->step_bytes / (double)search->plan->line_bytes;
     double slope, at_0, more = 0;
     const double deviation = fit_line(misses, last + 1 - LEFT_STEPS, last + 1, &slope, &at_0);
     for (size_t i = 1; i <= RIGHT_STEPS; i++) {

@@ -22,10 +22,12 @@ enum {
     STRIDE_BYTES = 1024, /* of the chains A and B: more than twice the longest line */
     MIN_DISTANCE = 16,
     DISTANCES = 6,           /* 16 to 512 bytes */
-    ROUNDS = 8,              /* repeats. Chosen */
+    PAIRS = 4,               /* pairs of rounds must agree */
+    ROUNDS = 2 * PAIRS,      /* repeats. Chosen */
     TRIALS = 2,              /* in a request: three steps each */
     FLUSH_STRIDE_BYTES = 32, /* of the array that flushes: at most the shortest line */
-    FLUSH_FACTOR = 3,        /* it is this many times as large as the level */
+    FIRST_FLUSH_FACTOR = 4,  /* it is this many times as large as the first cache, ... */
+    FLUSH_FACTOR = 3,        /* ... and as a later one */
     MIN_COUNT = 8,
     MAX_COUNT = 64,        /* elements of A and B */
     ROUND_BYTES = 5 * 4096 /* distance between the chains of two rounds */
@@ -55,9 +57,10 @@ static uint64_t count_of(const struct fth_hierarchy_line_plan *plan)
 static struct fth_request make_request(const struct fth_hierarchy_line_plan *plan, unsigned subject,
                                        unsigned round)
 {
+    const uint64_t flush_factor = plan->smallest_bytes ? FLUSH_FACTOR : FIRST_FLUSH_FACTOR;
     const struct fth_chain flush = {.array = 1,
                                     .stride_bytes = FLUSH_STRIDE_BYTES,
-                                    .count = FLUSH_FACTOR * plan->size_bytes / FLUSH_STRIDE_BYTES,
+                                    .count = flush_factor * plan->size_bytes / FLUSH_STRIDE_BYTES,
                                     .seed = 1};
     struct fth_chain near = {.start_bytes = (uint64_t)round * ROUND_BYTES,
                              .stride_bytes = STRIDE_BYTES,
@@ -84,10 +87,13 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
 {
     uint64_t line = 0;
     *ambiguous = false;
-    if (!(times[MISSES] > times[HITS]))
+    /* The flush can evict data from later levels, too, where a prefetcher may put it back. */
+    const double misses = fmin(times[MISSES] - times[HITS],
+                               (double)count_of(plan) * (plan->miss_cycles - plan->hit_cycles));
+    if (!(misses > 0))
         return 0;
     for (unsigned i = FIRST_DISTANCE; i < SUBJECTS; i++) {
-        const double part = (times[i] - times[HITS]) / (times[MISSES] - times[HITS]);
+        const double part = (times[i] - times[HITS]) / misses;
         const uint64_t distance = distance_of(i);
         if (distance < plan->smallest_bytes)
             continue;
@@ -125,7 +131,7 @@ static enum fth_status conclude(const struct fth_hierarchy_line_plan *plan,
     bool ambiguous, other;
     take_minima(answers, 0, ROUNDS, times);
     line->bytes = decide(plan, times, &ambiguous);
-    line->evidence.repeats = ROUNDS / 2;
+    line->evidence.repeats = PAIRS;
     for (unsigned round = 0; round < ROUNDS; round += 2) {
         take_minima(answers, round, round + 2, times);
         line->evidence.agree += decide(plan, times, &other) == line->bytes;
@@ -152,7 +158,8 @@ enum fth_status fth_probe_hierarchy_line(const struct fth_prober *prober,
         return fth_no_memory(error, "measure the line", NULL);
     for (unsigned i = 0; i < ROUNDS * SUBJECTS; i++)
         requests[i] = make_request(plan, i % SUBJECTS, i / SUBJECTS);
-    enum fth_status status = fth_ask_once(prober, requests, ROUNDS * SUBJECTS, &answers, error);
+    enum fth_status status =
+        fth_ask_once(prober, requests, (size_t)ROUNDS * SUBJECTS, &answers, error);
     for (size_t i = 0; i < answers.count; i++)
         line->samples += answers.items[i].count;
     if (status == FTH_OK)

@@ -16,9 +16,8 @@
 enum {
     MAX_WAYS = 64,
     MAX_STRIDES = 16,
-    ROUNDS = 8,
-    GROUP = 2,
-    GROUPS = ROUNDS / GROUP,
+    ROUNDS = 8,       /* in different memory. Nearly all of them must agree: */
+    MIN_AGREEING = 7, /* pages that are not contiguous let elements fit in some of them only */
     MIN_STRIDE_BYTES = 256
 };
 /* Misses per pass above which elements do not fit, and below which they do. One more element than
@@ -28,10 +27,10 @@ static const double min_missed = 0.8, max_missed = 0.4;
 /* A chain whose elements may or may not fit. */
 struct conflict {
     uint64_t stride_bytes, count;
-    double misses[GROUPS]; /* per pass, for each group of rounds */
+    double misses[ROUNDS]; /* per pass, in each round */
 };
 
-/* Measures the misses of each conflict in each group of rounds. */
+/* Measures the misses of each conflict in each round. */
 static enum fth_status measure(const struct fth_prober *prober, const struct fth_edge_plan *plan,
                                struct conflict *conflicts, size_t count,
                                struct fth_hierarchy_ways *ways, struct fth_error *error)
@@ -39,7 +38,6 @@ static enum fth_status measure(const struct fth_prober *prober, const struct fth
     struct fth_pass passes[2 * MAX_STRIDES];
     struct fth_pass_time times[2 * MAX_STRIDES];
     const double difference = plan->miss_cycles - plan->hit_cycles;
-    double least[2 * MAX_STRIDES];
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < count; i++)
             for (size_t spread = 0; spread < 2; spread++)
@@ -50,26 +48,25 @@ static enum fth_status measure(const struct fth_prober *prober, const struct fth
                     .round = round,
                     .offset_bytes = (1 + 3 * round) * plan->line_bytes};
         FTH_TRY(fth_time_passes(prober, plan->first->resolution, passes, 2 * count, times, error));
-        for (size_t i = 0; i < 2 * count; i++) {
-            least[i] = round % GROUP ? fmin(least[i], times[i].cycles) : times[i].cycles;
+        for (size_t i = 0; i < 2 * count; i++)
             ways->samples += times[i].samples;
-        }
         for (size_t i = 0; i < count; i++)
-            conflicts[i].misses[round / GROUP] = (least[2 * i] - least[2 * i + 1]) / difference;
+            conflicts[i].misses[round] =
+                (times[2 * i].cycles - times[2 * i + 1].cycles) / difference;
     }
     return FTH_OK;
 }
 
-/* Returns the number of groups in which the elements miss (or fit). */
-static unsigned count_groups(const struct conflict *conflict, bool miss)
+/* Returns the number of rounds in which the elements miss (or fit). */
+static unsigned count_rounds(const struct conflict *conflict, bool miss)
 {
-    unsigned groups = 0;
-    for (size_t i = 0; i < GROUPS; i++)
-        groups += miss ? conflict->misses[i] >= min_missed : conflict->misses[i] <= max_missed;
-    return groups;
+    unsigned rounds = 0;
+    for (size_t i = 0; i < ROUNDS; i++)
+        rounds += miss ? conflict->misses[i] >= min_missed : conflict->misses[i] <= max_missed;
+    return rounds;
 }
 
-/* Finds the longest stride for which size / stride + 1 elements miss in most groups; 0: none. */
+/* Finds the longest stride for which size / stride + 1 elements miss in most rounds; 0: none. */
 static enum fth_status find_way(const struct fth_prober *prober, const struct fth_edge_plan *plan,
                                 uint64_t size_bytes, uint64_t *way_bytes,
                                 struct fth_hierarchy_ways *ways, struct fth_error *error)
@@ -85,7 +82,7 @@ static enum fth_status find_way(const struct fth_prober *prober, const struct ft
                 (struct conflict){.stride_bytes = stride, .count = size_bytes / stride + 1};
     FTH_TRY(measure(prober, plan, conflicts, count, ways, error));
     for (size_t i = 0; i < count; i++)
-        if (2 * count_groups(&conflicts[i], true) > GROUPS)
+        if (2 * count_rounds(&conflicts[i], true) > ROUNDS)
             *way_bytes = conflicts[i].stride_bytes;
     return FTH_OK;
 }
@@ -96,7 +93,7 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct fth
                                struct fth_error *error)
 {
     struct conflict conflicts[6] = {{0}};
-    unsigned agree = GROUPS;
+    unsigned agree = ROUNDS;
     size_t count = 0;
     for (unsigned i = 0; i < 3; i++) {
         const uint64_t stride = way_bytes / 2 << i, fit = i == 0 ? 2 * ways->ways : ways->ways;
@@ -107,10 +104,10 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct fth
     }
     FTH_TRY(measure(prober, plan, conflicts, count, ways, error));
     for (size_t i = 0; i < count; i++) {
-        const unsigned groups = count_groups(&conflicts[i], i % 2 == 1);
-        agree = groups < agree ? groups : agree;
+        const unsigned rounds = count_rounds(&conflicts[i], i % 2 == 1);
+        agree = rounds < agree ? rounds : agree;
     }
-    ways->evidence = (struct fth_evidence){.repeats = GROUPS, .agree = agree};
+    ways->evidence = (struct fth_evidence){.repeats = ROUNDS, .agree = agree};
     return FTH_OK;
 }
 
@@ -127,7 +124,7 @@ enum fth_status fth_probe_hierarchy_ways(const struct fth_prober *prober,
     ways->ways = size_bytes / way_bytes;
     ways->sets = way_bytes / plan->line_bytes;
     FTH_TRY(confirm(prober, plan, way_bytes, ways, error));
-    if (2 * ways->evidence.agree <= ways->evidence.repeats)
+    if (ways->evidence.agree < MIN_AGREEING)
         return fth_fail(error, FTH_INCONCLUSIVE, "measure the ways", NULL,
                         "strides of half, once and twice %llu bytes contradict each other: the "
                         "index is not a part of the address, or the pages are not contiguous",

@@ -167,6 +167,10 @@ static inline enum fth_status played_measure(void *state, const struct fth_reque
     for (size_t i = 0; i < count; i++) {
         const struct fth_chase *chase = &requests[i].chase;
         samples[i] = (struct fth_samples){.clock_mhz = 2000};
+        if (requests[i].family != FTH_FAMILY_CHASE || chase->steps[0].path != FTH_PATH_CA) {
+            samples[i].status = FTH_UNSUPPORTED;
+            continue;
+        }
         samples[i].cycles =
             calloc((size_t)fth_request_samples(&requests[i]), sizeof *samples[i].cycles);
         assert_non_null(samples[i].cycles);
@@ -174,7 +178,7 @@ static inline enum fth_status played_measure(void *state, const struct fth_reque
             const struct fth_step *step = &chase->steps[k];
             uint32_t *order = calloc((size_t)step->chain.count, sizeof *order);
             assert_non_null(order);
-            assert_true(step->path == FTH_PATH_CA && step->chain.seed);
+            assert_true(step->chain.seed);
             fth_chain_order(&step->chain, order);
             for (uint64_t pass = 0; pass < step->passes; pass++)
                 if (step->kind == FTH_STEP_TIME_PASS)

@@ -159,7 +159,7 @@ static void unknown_elements_are_refused(void **state)
     static const struct {
         const char *only, *cause;
     } rows[] = {
-        {"l3", "unknown element 'l3' (did you mean 'l1'?)"},
+        {"l4", "unknown element 'l4' (did you mean 'l1'?)"},
         {"l1,memry,l2", "unknown element 'memry' (did you mean 'memory'?)"},
         {"l1,", "unknown element ''"},
         {"l1," FORTY TEN TEN "abcd", "unknown element '" FORTY "'"},
