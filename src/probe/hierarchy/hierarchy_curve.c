@@ -89,7 +89,7 @@ enum fth_status fth_probe_curve(const struct fth_prober *prober,
     }
     take_envelope(curve->cycles, curve->count);
     take_envelope(curve->paged_cycles, curve->count);
-    if (curve->count < 2 * PLATEAU_POINTS)
+    if (curve->count / 2 < PLATEAU_POINTS)
         return fth_fail(error, FTH_INCONCLUSIVE, "measure latencies", NULL,
                         "the device has too little memory for larger footprints");
     return FTH_OK;
@@ -126,7 +126,8 @@ uint64_t fth_curve_reaches(const struct fth_curve *curve, double cycles)
 /* Returns the cost of TLB misses at a point of the curve. */
 static double tlb_cost(const struct fth_curve *curve, size_t point)
 {
-    const double lines = (double)(curve->bytes[point] / (FTH_PAGED_BYTES + curve->line_bytes));
+    const double lines =
+        floor((double)curve->bytes[point] / (double)(FTH_PAGED_BYTES + curve->line_bytes));
     const double dense = latency_at(curve, lines * (double)curve->line_bytes);
     return lines >= 2 ? fmax(0, curve->paged_cycles[point] - dense) : 0;
 }

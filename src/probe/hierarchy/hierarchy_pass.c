@@ -105,7 +105,7 @@ static enum fth_status time_batch(const struct fth_prober *prober, double resolu
     for (size_t i = 0; i < count; i++)
         requests[i] = make_request(&passes[i]);
     enum fth_status status = fth_ask_once(prober, requests, count, &answers, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
         const struct fth_samples *item = &answers.items[i];
         times[i].clock_mhz = item->clock_mhz;
         times[i].samples = item->count;

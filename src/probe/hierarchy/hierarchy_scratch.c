@@ -96,7 +96,7 @@ enum fth_status fth_probe_scratch(const struct fth_prober *prober, uint64_t max_
     if (!both || !accepted)
         return fth_fail(error, FTH_UNSUPPORTED, "measure shared memory", NULL,
                         "the device does not execute chases in shared memory");
-    scratch->latency_cycles = (longer - shorter) / ((8192 - 2048) / SHARED_STRIDE);
+    scratch->latency_cycles = (longer - shorter) / ((8192.0 - 2048) / SHARED_STRIDE);
     FTH_TRY(try_shared(prober, high, &cycles, &accepted, &scratch->samples, error));
     if (accepted)
         return fth_fail(error, FTH_INCONCLUSIVE, "measure shared memory", NULL,
