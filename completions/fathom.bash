@@ -10,9 +10,9 @@ _fathom_device()
     sim:*)
         names=$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')
         COMPREPLY=($(compgen -P "$before" -f -W "$names" -- "${cur#sim:}")) ;;
-    cuda:*) COMPREPLY=($(compgen -P "$before" -W 0 -- "${cur#cuda:}")) ;;
+    cuda:*|opencl:*) COMPREPLY=($(compgen -P "$before" -W 0 -- "${cur#*:}")) ;;
     *)
-        COMPREPLY=($(compgen -W 'cuda: sim: replay:' -- "$cur"))
+        COMPREPLY=($(compgen -W 'cuda: opencl: sim: replay:' -- "$cur"))
         compopt -o nospace 2>/dev/null ;;
     esac
 }
@@ -39,7 +39,7 @@ _fathom()
     *:--device) _fathom_device; return ;;
     :--format | topo:--format | dissect:--format | gpus:--format) COMPREPLY=($(compgen -W 'text json csv hwloc mt4g' -- "$cur")); return ;;
     *:--output | *:-o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    *:--only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers tma'; return ;;
+    *:--only) _fathom_list 'l1 vector_l1 scalar_l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared lds cluster_shared l2 l3 tlb_l1 tlb_l2 tlb_l3 memory registers tma'; return ;;
     *:--record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     bench:--format | devices:--format | compare:--format | fingerprint:--format | exec:--format | run:--format | trace:--format | model:--format | explore:--format | merge:--format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
@@ -62,7 +62,7 @@ _fathom()
     dissect)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --series --record --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
-        *) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers tma' ;;
+        *) _fathom_list 'l1 vector_l1 scalar_l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared lds cluster_shared l2 l3 tlb_l1 tlb_l2 tlb_l3 memory registers tma' ;;
         esac ;;
     bench)
         case $cur in

@@ -1,5 +1,5 @@
 /* The stages for devices whose caches are measured by whole passes over chains: CPUs, and GPUs of
- * other vendors than NVIDIA. docs/hierarchy.md describes the method. */
+ * other vendors than NVIDIA. docs/methods/hierarchy.md describes the method. */
 #include "discover/discover.h"
 #include "probe/hierarchy/probe_hierarchy.h"
 
@@ -28,11 +28,16 @@ static const double mentioned_tlb_fraction = 0.03;
 static const double max_rise_width = 4.8, max_rise_height = 8;
 /* Confidence below which a latency is reported as unknown. Chosen. */
 static const double min_latency_confidence = 0.5;
-/* Relative increase of the latency per doubling of the footprint up to which a plateau is flat, and
- * the maximum confidence otherwise. Chosen. */
-static const double flat_slope = 0.08, steep_confidence = 0.8;
+/* Relative increase of the latency per doubling of the footprint up to which a plateau is flat.
+ * Chosen. */
+static const double flat_slope = 0.08;
+/* Maximum confidence of the latency of an L3. Chosen. */
+static const double l3_confidence = 0.8;
 /* Maximum relative difference between the latencies with all lines and with every second one. */
 static const double max_sparse_difference = 0.05;
+/* The same between the latencies of the memory at the largest footprint and at three quarters of
+ * it. Chosen: less than the error that the closure tests permit. */
+static const double max_memory_difference = 0.005;
 
 static const char hidden_ways[] = "the first cache hides whether few elements fit";
 static const char pass_method[] = "whole passes over a chain in pseudo-random order, warm caches";
@@ -41,6 +46,7 @@ static const char pass_method[] = "whole passes over a chain in pseudo-random or
 struct walk_through {
     struct fth_discovery *discovery;
     bool is_cpu, is_amd;
+    bool has_sectors;           /* a load brings a part of a line: GPUs of NVIDIA */
     uint64_t max_bytes;         /* the largest footprint */
     uint64_t max_edge_elements; /* lines of a cache whose size is searched */
     bool hides;      /* a level seems to be hidden, so that the names of later ones are not known */
@@ -152,7 +158,40 @@ static enum fth_status check_sparse(const struct walk_through *walk,
     return FTH_OK;
 }
 
-/* Measures the latency of a level again, in the middle of its plateau, and writes it. */
+/* Returns the footprint with which the latency of a level is measured. */
+static uint64_t footprint_of(const struct walk_through *walk,
+                             const struct fth_hierarchy_level *level, bool is_memory)
+{
+    if (is_memory)
+        return level->high_bytes;
+    return level == walk->hierarchy.levels ? FTH_MIN(level->bytes, walk->first.edge_bytes / 2)
+                                           : level->bytes;
+}
+
+/* Measures the latency of a level again. That of a cache is measured in the middle of its plateau.
+ * For the memory, the chain has every second line, because the last cache may have longer lines
+ * than the first one, and the largest footprint, because with random replacement some loads hit the
+ * last cache long after its size. *steady: a smaller footprint gives the same latency. */
+static enum fth_status measure_level(const struct walk_through *walk,
+                                     const struct fth_hierarchy_level *level, bool is_memory,
+                                     struct fth_figure *figure, bool *steady,
+                                     struct fth_error *error)
+{
+    const struct fth_prober *prober = &walk->discovery->prober;
+    const uint64_t stride = walk->line.bytes * (is_memory ? 2 : 1);
+    struct fth_figure smaller;
+    FTH_TRY(fth_probe_level_latency(prober, &walk->first, stride,
+                                    footprint_of(walk, level, is_memory), figure, error));
+    *steady = level->slope <= flat_slope;
+    if (!is_memory)
+        return check_sparse(walk, level, figure->value, steady, error);
+    FTH_TRY(fth_probe_level_latency(prober, &walk->first, stride, level->high_bytes / 4 * 3,
+                                    &smaller, error));
+    *steady = *steady && smaller.value >= figure->value * (1 - max_memory_difference);
+    return FTH_OK;
+}
+
+/* Measures and writes the latency of a level. */
 static enum fth_status find_latency(const struct walk_through *walk, const char *element,
                                     const struct fth_hierarchy_level *level,
                                     struct fth_error *error)
@@ -161,28 +200,30 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
     char note[256];
     if (!wants(walk, element))
         return FTH_OK;
-    enum fth_status status = fth_probe_level_latency(
-        &walk->discovery->prober, &walk->first, walk->line.bytes, level->bytes, &figure, error);
+    const bool is_memory = strcmp(element, "memory") == 0;
+    bool steady = false;
+    enum fth_status status = measure_level(walk, level, is_memory, &figure, &steady, error);
     if (status != FTH_OK)
         return note_failure(walk, element, "latency_cycles", status, error);
     if (figure.confidence < min_latency_confidence)
         return fth_note_unknown(walk->discovery->gpu, element, "latency_cycles",
                                 "repeated measurements disagree: other programs use the device",
                                 error);
+    if (!steady) {
+        char reason[128];
+        fth_format(reason, sizeof reason, "it depends on the footprint: %.1f cycles at %.0f KiB",
+                   figure.value, (double)footprint_of(walk, level, is_memory) / 1024);
+        return fth_note_unknown(walk->discovery->gpu, element, "latency_cycles", reason, error);
+    }
     /* Behind the second cache, the name of a level depends on levels that noise may hide. */
-    bool steady = level->slope <= flat_slope && strcmp(element, "l3") != 0;
-    FTH_TRY(check_sparse(walk, level, figure.value, &steady, error));
-    if (!steady)
-        figure.confidence = fmin(figure.confidence, steep_confidence);
-    int length =
-        fth_format(note, sizeof note, "at a footprint of %.0f KiB", (double)level->bytes / 1024);
+    if (strcmp(element, "l3") == 0)
+        figure.confidence = fmin(figure.confidence, l3_confidence);
+    int length = fth_format(note, sizeof note, "at a footprint of %.0f KiB",
+                            (double)footprint_of(walk, level, is_memory) / 1024);
     if (level->tlb_cycles > mentioned_tlb_fraction * level->cycles)
         length += fth_format(note + length, sizeof note - (size_t)length,
                              "; TLB misses cause about %.0f cycles", level->tlb_cycles);
-    if (!steady)
-        length += fth_format(note + length, sizeof note - (size_t)length,
-                             "; other footprints may give other latencies");
-    if (strcmp(element, "memory") == 0)
+    if (is_memory)
         fth_format(note + length, sizeof note - (size_t)length,
                    "; a cache of more than %.0f MiB would look like the memory",
                    (double)level->high_bytes / 1048576);
@@ -336,6 +377,18 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
 
 /* ---- lines ---- */
 
+/* Writes what a load brings into a cache: its line, unless the caches have sectors. */
+static enum fth_status note_line(const struct walk_through *walk, const char *element,
+                                 const struct fth_hierarchy_line *line, struct fth_error *error)
+{
+    if (walk->has_sectors)
+        FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "line_bytes",
+                                 "a load brings a sector; the line may have several", error));
+    return note_number(walk, element, walk->has_sectors ? "fill_bytes" : "line_bytes", line->bytes,
+                       &line->evidence, line->samples, "bytes that a load brings into the cache",
+                       error);
+}
+
 /* Measures the line of a cache behind the first one. */
 static enum fth_status find_line(const struct walk_through *walk, size_t index,
                                  struct fth_error *error)
@@ -360,8 +413,7 @@ static enum fth_status find_line(const struct walk_through *walk, size_t index,
         fth_probe_hierarchy_line(&walk->discovery->prober, &plan, &line, error);
     if (status != FTH_OK)
         return note_failure(walk, element, "line_bytes", status, error);
-    return note_number(walk, element, "line_bytes", line.bytes, &line.evidence, line.samples,
-                       "bytes that a load brings into the cache", error);
+    return note_line(walk, element, &line, error);
 }
 
 /* Measures the line of the first cache, which all later probes need. */
@@ -379,8 +431,7 @@ static enum fth_status find_first_line(struct walk_through *walk, struct fth_err
     }
     if (status != FTH_OK)
         return status;
-    return note_number(walk, first_name(walk), "line_bytes", walk->line.bytes, &walk->line.evidence,
-                       walk->line.samples, "bytes that a load brings into the cache", error);
+    return note_line(walk, first_name(walk), &walk->line, error);
 }
 
 /* ---- the stages ---- */
@@ -423,10 +474,11 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
                *kind = fth_gpu_text(discovery->gpu, "device", "kind");
     struct walk_through walk = {.discovery = discovery,
                                 .is_cpu = kind && strcmp(kind, "cpu") == 0,
-                                .is_amd = vendor && strcmp(vendor, "AMD") == 0,
                                 .max_bytes = largest_footprint(discovery),
                                 .max_edge_elements = discovery->simulated ? SIM_MAX_EDGE_ELEMENTS
                                                                           : MAX_EDGE_ELEMENTS};
+    walk.is_amd = vendor && strcmp(vendor, "AMD") == 0 && !walk.is_cpu;
+    walk.has_sectors = vendor && strcmp(vendor, "NVIDIA") == 0;
     enum fth_status status = find_hierarchy(&walk, error);
     if (status != FTH_OK)
         return note_failure(&walk, first_name(&walk), "size_bytes", status, error);

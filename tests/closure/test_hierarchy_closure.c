@@ -248,8 +248,9 @@ static void devices_are_found_as_described(void **state)
     assert_int_equal(total[NONEXISTENT], 0);
     assert_int_equal(total[UNEXPLAINED], 0);
     assert_int_equal(total[UNKNOWN], 0);
+    /* Latencies of an L3 have a confidence of at most 0.8. */
     if (!work.noisy)
-        assert_int_equal(total[DOUBTED], 0);
+        assert_true(total[DOUBTED] <= (total[RIGHT] + 199) / 200);
     munmap(shared, sizeof *shared);
 }
 

@@ -1,6 +1,6 @@
 /* probe/hierarchy/: the caches behind plain loads, from nothing but whole timed passes over chains
  * in pseudo-random order. It needs no single timed loads, no choice of the core and no path past a
- * cache, so it works on CPUs and on GPUs of any vendor. docs/hierarchy.md describes the method.
+ * cache, so it works on CPUs and on GPUs of any vendor. docs/methods/hierarchy.md describes the method.
  *
  *   hierarchy_pass.c      times passes over chains; the low mean of disturbed samples
  *   hierarchy_first.c     latency and approximate size of the first cache
