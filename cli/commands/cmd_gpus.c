@@ -27,6 +27,8 @@ static const struct fth_column columns[] = {
     {"memory_bytes", "Memory", FTH_COLUMN_BYTES},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
+/* The columns that a narrow terminal does not show, the least important one first. */
+static const char *const drop_columns[] = {"compute_capability", "architecture", NULL};
 
 /* The L1 is the first cache of an SM or compute unit, the L2 that of the whole GPU: AMD's GPUs can
  * have several. */
@@ -64,7 +66,8 @@ static int list(const struct cli_arguments *arguments, const struct fth_catalogu
             faults = cli_fail(&fault);
     }
     if (status != FTH_NO_MEMORY)
-        result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
+        result = cli_put_table_fit(arguments, &(struct fth_table){columns, COLUMNS, cells, rows},
+                                   drop_columns);
     else
         result = cli_no_memory();
     for (size_t i = 0; gpus && i < count; i++)

@@ -80,5 +80,8 @@ enum fth_status fth_device_local_name(char *name, size_t size, struct fth_error 
         fth_cuda_read_models("/proc/driver/nvidia/gpus", name, size))
         return FTH_OK;
     *name = '\0';
-    return fth_device_list(take_first, &first, error);
+    struct fth_error fault = FTH_NO_ERROR;
+    if (fth_backend_cuda.list(take_first, &first, &fault) == FTH_NO_MEMORY)
+        return fth_error_move(error, &fault);
+    return FTH_OK;
 }
