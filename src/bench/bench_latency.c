@@ -235,14 +235,15 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
     FTH_TRY(fth_summary_u32(samples->cycles, samples->count, &summary, error));
     const double pass = run->opencl ? summary.min : summary.median;
     const double cycles = (pass - overhead_cycles) / (double)chain->count;
-    const struct fth_cell cells[] = {
-        {.text = curve->name, .number = NAN},
-        {.text = fth_path_name(curve->path), .number = NAN},
-        {.number = curve->stride_bytes ? (double)curve->stride_bytes : NAN},
-        {.number = (double)footprint_bytes},
-        {.number = round(10 * cycles) / 10},
-        {.number = round(1e4 * cycles / samples->clock_mhz) / 10},
-        {.number = (double)chain->count}};
+    const struct fth_cell cells[] = {{.text = curve->name, .number = NAN},
+                                     {.text = fth_path_name(curve->path), .number = NAN},
+                                     {.number = curve->stride_bytes == RANDOM ? NAN
+                                                : run->opencl ? (double)chain->stride_bytes
+                                                              : (double)curve->stride_bytes},
+                                     {.number = (double)footprint_bytes},
+                                     {.number = round(10 * cycles) / 10},
+                                     {.number = round(1e4 * cycles / samples->clock_mhz) / 10},
+                                     {.number = (double)chain->count}};
     return fth_bench_add_row(run->bench, cells, error);
 }
 

@@ -55,7 +55,7 @@ struct walk_through {
     struct fth_hierarchy_line line;
     struct fth_curve curve;
     struct fth_hierarchy hierarchy;
-    const char *names[MAX_CACHES]; /* of the caches */
+    const char *names[MAX_CACHES + 1]; /* of the caches; the last one is NULL */
     size_t caches;
 };
 
@@ -124,7 +124,8 @@ static void name_caches(struct walk_through *walk)
             walk->hides = true;
             walk->caches = i;
         }
-    /* Without the last levels, the second one can be either. */
+    /* If the curve does not reach the memory, the second cache of an AMD GPU can be the L1 of a
+     * shader array or the L2. */
     if (walk->is_amd && walk->caches > 1 && !walk->hierarchy.complete)
         walk->caches = 1;
     while (walk->caches && (walk->caches > MAX_CACHES || !walk->names[walk->caches - 1]))

@@ -86,15 +86,10 @@ static enum fth_status find_shared(struct fth_discovery *discovery, const char *
     enum fth_status status =
         fth_probe_scratch(&discovery->prober, max_shared_bytes, &scratch, error);
     if (status != FTH_OK)
-        FTH_TRY(fth_note_failure(discovery->gpu, element, "size_bytes", status, error));
-    if (status == FTH_OK)
-        FTH_TRY(fth_note(discovery->gpu,
-                         &(struct fth_note){.element = element,
-                                            .attribute = "size_bytes",
-                                            .number = (double)scratch.size_bytes,
-                                            .samples = scratch.samples,
-                                            .method = "the longest chain that the device accepts"},
-                         error));
+        FTH_TRY(fth_note_failure(discovery->gpu, element, "latency_cycles", status, error));
+    FTH_TRY(fth_note_unknown(discovery->gpu, element, "size_bytes",
+                             "only the maximum of a work-group is known, which may be less",
+                             error));
     if (!(scratch.latency_cycles > 0))
         return FTH_OK;
     return fth_note(discovery->gpu,

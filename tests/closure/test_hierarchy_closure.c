@@ -81,12 +81,15 @@ static bool is_measured(const struct fth_attribute *attribute)
 }
 
 /* Whether a figure must be known: sizes, lines and latencies of a device with regular caches. Not
- * the line of an L3, which fathom only measures up to some size, because that takes long. */
+ * the line of an L3, which fathom only measures up to some size, because that takes long, and not
+ * the size of shared memory, of which a work-group may have only a part. */
 static bool is_required(const struct fth_gpu *truth, const char *element, const char *attribute)
 {
     return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
            strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&
-           (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0);
+           (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0) &&
+           (strcmp(attribute, "size_bytes") != 0 ||
+            (strcmp(element, "lds") != 0 && strcmp(element, "shared") != 0));
 }
 
 static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *found,

@@ -149,6 +149,8 @@ FTH_MUST_USE enum fth_status fth_opencl_list(void (*each)(void *, const struct f
 void fth_opencl_text(const struct fth_opencl *cl, void *device, uint32_t what, char *text,
                      size_t size);
 uint64_t fth_opencl_number(const struct fth_opencl *cl, void *device, uint32_t what);
+/* Returns whether the device has an extension, such as "cl_khr_fp64". */
+bool fth_opencl_has_extension(const struct fth_opencl *cl, void *device, const char *name);
 /* The vendor's usual name: "AMD", "Intel", "NVIDIA" or "ARM", otherwise `reported`. */
 const char *fth_opencl_vendor_name(const char *reported);
 

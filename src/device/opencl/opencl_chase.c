@@ -164,7 +164,7 @@ static void add_words(struct plan *plan, uint64_t kind, const struct fth_step *s
                                    step->chain.count,
                                    sample,
                                    step->chain.stride_bytes,
-                                   fth_chain_step(&step->chain)};
+                                   fth_chain_step(&step->chain) % step->chain.count};
     memcpy(plan->words + (size_t)plan->count++ * WORDS, words, sizeof words);
 }
 
@@ -244,7 +244,8 @@ static enum fth_status prepare(struct fth_opencl_device *device, const struct ft
         return refuse(error, "the request needs more local memory than a work-group can have");
     if (plan->constant_bytes > device->max_constant_bytes)
         return refuse(error, "the request needs more constant memory than a kernel can have");
-    FTH_TRY(fth_opencl_reserve(device, &device->memory, plan->memory_bytes + 1, error));
+    FTH_TRY(fth_opencl_reserve(device, &device->memory, plan->memory_bytes ? plan->memory_bytes : 1,
+                               error));
     FTH_TRY(fth_opencl_reserve(device, &device->constants, plan->constant_bytes + 1, error));
     FTH_TRY(fth_opencl_reserve(device, &device->steps, sizeof plan->words, error));
     FTH_TRY(fth_opencl_reserve(device, &device->samples,
@@ -369,7 +370,7 @@ enum fth_status fth_opencl_chase(struct fth_opencl_device *device,
     make_plan(&request->chase, &plan);
     FTH_TRY(prepare(device, &request->chase, &plan, error));
     uint32_t unit = UINT32_MAX;
-    /* A valid request has a timed step; one element more than needed is never 0. */
+    /* One element more than needed, so that the size is never 0. */
     uint64_t *ticks = calloc((size_t)plan.sample_count + 1, sizeof *ticks);
     samples->cycles = calloc((size_t)plan.sample_count + 1, sizeof *samples->cycles);
     enum fth_status status =

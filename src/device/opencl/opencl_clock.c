@@ -89,13 +89,18 @@ struct findings {
     size_t count;
 };
 
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
 static void add_pair(struct findings *findings, const struct run *less, const struct run *more)
 {
     if (more->ticks < findings->least_ticks)
         findings->least_ticks = more->ticks;
     findings->first = findings->first ? findings->first : less->begin;
-    findings->quantum = fth_gcd(fth_gcd(findings->quantum, less->begin - findings->first),
-                                more->begin - findings->first);
+    findings->quantum = fth_gcd(fth_gcd(findings->quantum, distance(less->begin, findings->first)),
+                                distance(more->begin, findings->first));
     findings->quantum = fth_gcd(fth_gcd(findings->quantum, less->ticks), more->ticks);
     if (more->ns > less->ns && more->ticks > less->ticks)
         findings->ticks_per_ns[findings->count++] =

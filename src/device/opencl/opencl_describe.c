@@ -85,11 +85,8 @@ static enum fth_status describe_warp(struct fth_opencl_device *device, struct ft
         {"cl_amd_device_attribute_query", "CL_DEVICE_WAVEFRONT_WIDTH_AMD",
          FTH_CL_DEVICE_WAVEFRONT_WIDTH_AMD},
         {"cl_nv_device_attribute_query", "CL_DEVICE_WARP_SIZE_NV", FTH_CL_DEVICE_WARP_SIZE_NV}};
-    char extensions[1024];
-    fth_opencl_text(&device->cl, device->entry.device, FTH_CL_DEVICE_EXTENSIONS, extensions,
-                    sizeof extensions);
     for (size_t i = 0; i < FTH_COUNT(queries); i++)
-        if (strstr(extensions, queries[i].extension))
+        if (fth_opencl_has_extension(&device->cl, device->entry.device, queries[i].extension))
             FTH_TRY(set_number(gpu, "device", "warp_size",
                                (double)(uint32_t)fth_opencl_number(
                                    &device->cl, device->entry.device, queries[i].what),

@@ -34,6 +34,20 @@ void fth_opencl_text(const struct fth_opencl *cl, void *device, uint32_t what, c
     snprintf(text, size, "%.*s", (int)length, start);
 }
 
+bool fth_opencl_has_extension(const struct fth_opencl *cl, void *device, const char *name)
+{
+    /* The list of names. Intel's has about 2,000 characters. */
+    char value[16384] = "";
+    const size_t size = strlen(name);
+    if (cl->device_info(device, FTH_CL_DEVICE_EXTENSIONS, sizeof value - 1, value, NULL) != 0)
+        return false;
+    value[sizeof value - 1] = '\0';
+    for (const char *at = value; (at = strstr(at, name)); at += size)
+        if ((at == value || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
 uint64_t fth_opencl_number(const struct fth_opencl *cl, void *device, uint32_t what)
 {
     /* The numbers have 32 or 64 bits; both are read on a little-endian computer. */

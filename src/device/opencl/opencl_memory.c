@@ -65,8 +65,8 @@ static enum fth_status create(struct fth_opencl_device *device, struct fth_openc
     return fth_opencl_fail(result, "clCreateBuffer", error);
 }
 
-/* Finds what links in the buffer of the chains count from. *crosses receives whether it lies across
- * a multiple of 4 GiB although links are halves of addresses. */
+/* Finds what links in the buffer of the chains count from. *crosses: links hold the lower 32 bits
+ * of addresses, and the buffer crosses a multiple of 4 GiB, so that it cannot be used. */
 static enum fth_status find_origin(struct fth_opencl_device *device, bool *crosses,
                                    struct fth_error *error)
 {
@@ -103,6 +103,8 @@ static enum fth_status create_shared(struct fth_opencl_device *device, uint64_t 
             device->memory = (struct fth_opencl_buffer){0};
         }
     }
+    if (status != FTH_OK && !device->hung)
+        fth_opencl_release(device, &device->memory);
     for (size_t i = 0; i < count; i++)
         fth_opencl_release(device, &rejected[i]);
     if (status == FTH_OK && crosses)
@@ -123,7 +125,9 @@ enum fth_status fth_opencl_reserve(struct fth_opencl_device *device,
     const bool shared = buffer == &device->memory;
     if (buffer->bytes >= bytes && buffer->memory)
         return FTH_OK;
-    const uint64_t max = FTH_MIN(max_bytes, device->max_buffer_bytes);
+    /* Links have 32 bits; arrays have none. */
+    const uint64_t max =
+        shared ? FTH_MIN(max_bytes, device->max_buffer_bytes) : device->max_buffer_bytes;
     if (bytes > max) {
         char needed[32], limit[32];
         return fth_fail(error, FTH_UNAVAILABLE, operation, NULL,
@@ -137,7 +141,7 @@ enum fth_status fth_opencl_reserve(struct fth_opencl_device *device,
     FTH_TRY(fth_opencl_check(device, error));
     fth_opencl_release(device, buffer);
     if (!shared)
-        return create(device, buffer, size, error);
+        return create(device, buffer, FTH_MIN(size, max), error);
     device->built_count = 0;
     if (size <= max && create_shared(device, size, NULL) == FTH_OK)
         return FTH_OK;

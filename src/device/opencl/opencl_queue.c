@@ -328,6 +328,7 @@ static void read_limits(struct fth_opencl_device *device)
     void *of = device->entry.device;
     device->is_cpu = (fth_opencl_number(cl, of, FTH_CL_DEVICE_TYPE) & FTH_CL_TYPE_CPU) != 0;
     device->units = (uint32_t)fth_opencl_number(cl, of, FTH_CL_DEVICE_MAX_COMPUTE_UNITS);
+    device->units = device->units ? device->units : 1;
     device->max_buffer_bytes = fth_opencl_number(cl, of, FTH_CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     device->max_constant_bytes = fth_opencl_number(cl, of, FTH_CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE);
     device->max_local_bytes = fth_opencl_number(cl, of, FTH_CL_DEVICE_LOCAL_MEM_SIZE);

@@ -211,16 +211,14 @@ static enum fth_status time_launch(const struct sweep_run *run, double *ns, stru
 static enum fth_status check_sweep(const struct fth_opencl_device *device,
                                    const struct fth_request *request, struct fth_error *error)
 {
-    char extensions[1024];
     if (request->cold)
         return fth_fail(error, FTH_UNSUPPORTED, operation, NULL, "OpenCL cannot empty the caches");
     if (request->sweep.threads >
         fth_opencl_number(&device->cl, device->entry.device, FTH_CL_DEVICE_MAX_WORK_GROUP_SIZE))
         return fth_fail(error, FTH_UNSUPPORTED, operation, NULL,
                         "a work-group of this device has fewer work-items");
-    fth_opencl_text(&device->cl, device->entry.device, FTH_CL_DEVICE_EXTENSIONS, extensions,
-                    sizeof extensions);
-    if (request->sweep.wide && !strstr(extensions, "cl_khr_fp64"))
+    if (request->sweep.wide &&
+        !fth_opencl_has_extension(&device->cl, device->entry.device, "cl_khr_fp64"))
         return fth_fail(error, FTH_UNSUPPORTED, operation, NULL, "the device has no fp64");
     return FTH_OK;
 }

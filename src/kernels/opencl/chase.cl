@@ -185,7 +185,8 @@ kernel void fth_pace(uint rounds, global ulong *out)
 
 // What must be added to the links of the paths 0 and 1: out[0]. Other than 0 only with NVIDIA's GPUs
 // and the option -DFTH_ORIGIN_IN_LINKS. Then out[1] is 1 if the memory of `bytes` bytes crosses a
-// multiple of 4 GiB and cannot be used; otherwise it is 0. Steps need no change.
+// multiple of 4 GiB and cannot be used; otherwise it is 0. The offsets in `steps`
+// stay relative to the memory.
 kernel void fth_origin(global const char *memory, ulong bytes, global uint *out)
 {
     const uint origin = FTH_ORIGIN(memory);

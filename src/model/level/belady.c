@@ -39,7 +39,9 @@ enum {
 /* A way that has served a span. */
 struct free_way {
     uint64_t since; /* number of the last access that its span contains */
-    uint32_t older; /* index + 1 of itself; if it was taken: of an older way to look at; 0: none */
+    /* While the way is free: its own index + 1. After it was taken: index + 1 of an older entry,
+     * where the search continues; 0: none. */
+    uint32_t older;
 };
 
 /* The ways of a set that can keep lines, in ascending order of `since`. */

@@ -78,6 +78,9 @@ enum fth_status fth_probe_curve(const struct fth_prober *prober,
         const uint64_t count = (uint64_t)(bytes / (double)line_bytes);
         const uint64_t paged = (uint64_t)(bytes / (double)(FTH_PAGED_BYTES + line_bytes));
         const size_t i = curve->count;
+        bytes *= exp2(1.0 / points_per_doubling(count));
+        if (i > 0 && curve->bytes[i - 1] == count * line_bytes)
+            continue;
         curve->bytes[i] = count * line_bytes;
         FTH_TRY(find_latency(prober, first, line_bytes, count, curve, &curve->cycles[i], error));
         curve->paged_cycles[i] = first->hit_cycles;
@@ -85,7 +88,6 @@ enum fth_status fth_probe_curve(const struct fth_prober *prober,
             FTH_TRY(find_latency(prober, first, FTH_PAGED_BYTES + line_bytes, paged, curve,
                                  &curve->paged_cycles[i], error));
         curve->count++;
-        bytes *= exp2(1.0 / points_per_doubling(count));
     }
     take_envelope(curve->cycles, curve->count);
     take_envelope(curve->paged_cycles, curve->count);

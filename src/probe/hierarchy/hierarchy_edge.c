@@ -22,9 +22,9 @@
 
 enum {
     STEPS_BELOW = 20,
-    STEPS_ABOVE = 8, /* footprints below and above the approximate size, ... */
+    STEPS_ABOVE = 8, /* footprints below and above the approximate size */
     STEPS = STEPS_BELOW + STEPS_ABOVE + 1,
-    STEPS_PER_SIZE = 128, /* ... which is about as many steps */
+    STEPS_PER_SIZE = 128, /* the approximate size, in steps; a step is at least a line */
     LEFT_STEPS = 8,       /* footprints that fit which a turn needs */
     RIGHT_STEPS = 3,      /* footprints after it */
     ROUNDS = 8,
@@ -40,9 +40,10 @@ static const double missed_at_edge = 0.1;
 /* At the turn, at most this fraction of the loads misses, plus those that the lines of the timing
  * code cause. Chosen. */
 static const double max_missed_before = 0.06, max_background = 10;
-/* Minimum number of misses per line beyond the size: one at least for every policy, minus noise. A
- * deviation is significant if it is this many standard deviations of the points before. A turn is
- * sharp if it has this fraction of the misses of the sharpest one. Chosen. */
+/* min_misses_per_line: each line beyond the size causes at least one miss with every policy; less
+ * because of noise. significant: a deviation in standard deviations of the points before.
+ * sharp_fraction: a sharp turn has at least this fraction of the misses of the sharpest one.
+ * Chosen. */
 static const double min_misses_per_line = 0.6, significant = 5, sharp_fraction = 0.5;
 
 /* The footprints of a search, and the misses per pass that each round shows. */

@@ -35,8 +35,8 @@ enum {
 /* The chains fill at most this fraction of the level. */
 static const double filled_fraction = 0.25;
 /* Passes are hits or misses if the difference from passes that only hit is at most or at least this
- * fraction of the difference between hits and misses. Chosen: half of the chain either way would be
- * undecided. */
+ * fraction of the difference between hits and misses. Chosen: a pass in which about half
+ * of the loads miss is undecided. */
 static const double hit_fraction = 0.35, miss_fraction = 0.65;
 
 /* What a request times after the flush. */

@@ -16,8 +16,9 @@
 enum {
     MAX_WAYS = 64,
     MAX_STRIDES = 16,
-    ROUNDS = 8,       /* in different memory. Nearly all of them must agree: */
-    MIN_AGREEING = 7, /* pages that are not contiguous let elements fit in some of them only */
+    ROUNDS = 8, /* in different memory */
+    /* Rounds that must agree. If pages are not contiguous, the elements fit in some rounds only. */
+    MIN_AGREEING = 7,
     MIN_STRIDE_BYTES = 256
 };
 /* Misses per pass above which elements do not fit, and below which they do. One more element than

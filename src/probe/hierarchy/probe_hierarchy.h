@@ -1,6 +1,7 @@
 /* probe/hierarchy/: the caches behind plain loads, from nothing but whole timed passes over chains
  * in pseudo-random order. It needs no single timed loads, no choice of the core and no path past a
- * cache, so it works on CPUs and on GPUs of any vendor. docs/methods/hierarchy.md describes the method.
+ * cache, so it works on CPUs and on GPUs of any vendor. docs/methods/hierarchy.md describes the
+ * method.
  *
  *   hierarchy_pass.c      times passes over chains; the low mean of disturbed samples
  *   hierarchy_first.c     latency and approximate size of the first cache
@@ -33,9 +34,9 @@ struct fth_pass_time {
 };
 /* Returns the number of passes of a chain that one request times. */
 uint64_t fth_pass_count(uint64_t count);
-/* Returns the mean of the samples that no other program disturbed: those up to the lower quartile,
- * and those that are at most `resolution`, the resolution of the clock in cycles, or twice the
- * distance between the 5 % quantile and the lower quartile above it. FTH_INVALID: no samples. */
+/* Returns the mean of the samples that no other program disturbed: those up to
+ * q25 + max(resolution, 2 (q25 - q05)), where q05 and q25 are quantiles of the samples, and
+ * `resolution` is that of the clock in cycles. FTH_INVALID: no samples. */
 FTH_MUST_USE enum fth_status fth_low_mean(const uint32_t *cycles, size_t count, double resolution,
                                           double *mean, struct fth_error *error);
 /* Sends requests without executing disturbed ones again, as fth_ask does: on a CPU, other programs

@@ -129,12 +129,13 @@ static const char *read_written(const char *at, const char *end, struct written 
 static bool parse_comment(struct fth_ptx_parser *parser, const char *text,
                           const uint64_t numbers[3], const struct fth_ptx_place **call)
 {
-    const char *end = text + strcspn(text, "\r\n"), *at = text;
     struct written written[MAX_CALLS + 1];
     size_t count = 0;
-    while (at < end && !(at[0] == '/' && at[1] == '/'))
-        at++;
-    at += at < end ? 2 + strspn(at + 2, " \t") : 0;
+    const char *at = text + strcspn(text, "\r\n./"); /* a point begins another directive */
+    if (at[0] != '/' || at[1] != '/')
+        return true;
+    const char *end = at + strcspn(at, "\r\n");
+    at += 2 + strspn(at + 2, " \t");
     while (at < end && count <= MAX_CALLS && (at = read_written(at, end, &written[count]))) {
         count++;
         at = at < end && at[1] == '@' ? at + 3 : end;

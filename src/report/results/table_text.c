@@ -7,7 +7,7 @@
  *   3. Columns are left out, in the order that the caller gives, first those without values. A
  *      line below the table names them.
  *   4. Cells of text are broken into narrow lines. If those of the last column would have many,
- * they are written below the rows instead.
+ *      they are written below the rows instead.
  *   5. The columns are written in several parts below each other, each with the columns that
  *      identify a row.
  */
@@ -484,8 +484,10 @@ static bool is_last_too_narrow(const struct layout *layout)
  * otherwise, and if the rest then fits. */
 static void put_last_below(struct layout *layout)
 {
+    if (layout->count < 2)
+        return;
     const struct column *last = &layout->columns[layout->count - 1];
-    if (layout->count < 2 || kind_of(layout, last) != FTH_COLUMN_TEXT || last->cell <= MIN_TEXT ||
+    if (kind_of(layout, last) != FTH_COLUMN_TEXT || last->cell <= MIN_TEXT ||
         !is_last_too_narrow(layout))
         return;
     layout->count--;
