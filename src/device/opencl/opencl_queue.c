@@ -155,26 +155,49 @@ static double copy_s(uint64_t bytes)
     return (double)bytes / MIN_COPY_RATE;
 }
 
+/* Copies between host and device go through memory of their own. If fathom stops waiting for a
+ * copy, the driver may still access this memory, which is therefore not freed. */
+static enum fth_status make_stage(uint64_t bytes, void **stage, struct fth_error *error)
+{
+    *stage = malloc((size_t)bytes);
+    return *stage ? FTH_OK : fth_no_memory(error, "copy", NULL);
+}
+
+static void free_stage(const struct fth_opencl_device *device, void *stage)
+{
+    if (!device->hung)
+        free(stage);
+}
+
 enum fth_status fth_opencl_write(struct fth_opencl_device *device, void *memory, uint64_t offset,
                                  const void *data, uint64_t bytes, struct fth_error *error)
 {
-    void *event = NULL;
+    void *event = NULL, *stage = NULL;
     FTH_TRY(fth_opencl_check(device, error));
+    FTH_TRY(make_stage(bytes, &stage, error));
+    memcpy(stage, data, (size_t)bytes);
     fth_cl_int result = device->cl.enqueue_write(device->queue, memory, 0, (size_t)offset,
-                                                 (size_t)bytes, data, 0, NULL, &event);
-    return finish(device, result, event, "clEnqueueWriteBuffer", "a copy to the device",
-                  copy_s(bytes), NULL, error);
+                                                 (size_t)bytes, stage, 0, NULL, &event);
+    const enum fth_status status = finish(device, result, event, "clEnqueueWriteBuffer",
+                                          "a copy to the device", copy_s(bytes), NULL, error);
+    free_stage(device, stage);
+    return status;
 }
 
 enum fth_status fth_opencl_read(struct fth_opencl_device *device, void *data, void *memory,
                                 uint64_t offset, uint64_t bytes, struct fth_error *error)
 {
-    void *event = NULL;
+    void *event = NULL, *stage = NULL;
     FTH_TRY(fth_opencl_check(device, error));
+    FTH_TRY(make_stage(bytes, &stage, error));
     fth_cl_int result = device->cl.enqueue_read(device->queue, memory, 0, (size_t)offset,
-                                                (size_t)bytes, data, 0, NULL, &event);
-    return finish(device, result, event, "clEnqueueReadBuffer", "a copy from the device",
-                  copy_s(bytes), NULL, error);
+                                                (size_t)bytes, stage, 0, NULL, &event);
+    const enum fth_status status = finish(device, result, event, "clEnqueueReadBuffer",
+                                          "a copy from the device", copy_s(bytes), NULL, error);
+    if (status == FTH_OK)
+        memcpy(data, stage, (size_t)bytes);
+    free_stage(device, stage);
+    return status;
 }
 
 enum fth_status fth_opencl_copy(struct fth_opencl_device *device, void *from, void *to,
