@@ -21,8 +21,9 @@ struct fth_report_options {
     bool replayed;    /* the title states that the figures come from a recording */
     unsigned columns; /* width of text tables in characters; 0: 80 */
     /* Keys of the columns that fth_report_table leaves out if a text table is too wide, up to a
-     * NULL: those without values first, then in this order. A line below the table names them. NULL: no column is left out; a
-     * table that is too wide is written in several parts below each other. */
+     * NULL: those without values first, then in this order. A line below the table names them.
+     * NULL: no column is left out; a table that is too wide is written in several parts below each
+     * other. */
     const char *const *drop;
 };
 /* Initialises a struct fth_report_options; the arguments are designated initialisers. */

@@ -234,8 +234,8 @@ static void forget_overwritten(struct fth_region *region, const struct fth_chain
     size_t kept = 0;
     for (size_t i = 0; i < region->built_count; i++) {
         const uint64_t start = region->built[i].start;
-        const uint64_t distance = start > chain->start_bytes ? start - chain->start_bytes
-                                                             : chain->start_bytes - start;
+        const uint64_t distance =
+            start > chain->start_bytes ? start - chain->start_bytes : chain->start_bytes - start;
         if (distance % region->stride)
             region->built[kept++] = region->built[i];
     }

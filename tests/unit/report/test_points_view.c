@@ -247,10 +247,11 @@ static void many_parameters_leave_the_figures(void **state)
         fth_buffer_format(&points, "{\"point\":%d,\"trace\":\"t\",\"values\":{", point);
         for (int i = 0; i < NAMES; i++)
             fth_buffer_format(&points, "%s\"p%d\":\"%d\"", i ? "," : "", i, 100 * point + i);
-        fth_buffer_format(&points,
-                          "},\"timed\":true,\"rows\":[{\"kernel\":\"k\",\"l1\":{\"sectors\":[100,0,0],"
-                          "\"hits\":[50,0,0]},\"time_us\":%d,\"dram_bytes\":320}]}\n",
-                          7 + point);
+        fth_buffer_format(
+            &points,
+            "},\"timed\":true,\"rows\":[{\"kernel\":\"k\",\"l1\":{\"sectors\":[100,0,0],"
+            "\"hits\":[50,0,0]},\"time_us\":%d,\"dram_bytes\":320}]}\n",
+            7 + point);
     }
     char *text = show("text", points.data, NULL, 0);
     assert_true(longest_line(text) <= 80);
