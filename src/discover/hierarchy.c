@@ -339,11 +339,10 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
     const struct fth_hierarchy_level *level = &walk->hierarchy.levels[index];
     struct fth_edge edge;
     bool confirmed = false;
+    const char *element = walk->names[index];
     if (index > 0) {
-        FTH_TRY(
-            fth_note_unknown(walk->discovery->gpu, walk->names[index], "ways", hidden_ways, error));
-        FTH_TRY(
-            fth_note_unknown(walk->discovery->gpu, walk->names[index], "sets", hidden_ways, error));
+        FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "ways", hidden_ways, error));
+        FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "sets", hidden_ways, error));
     }
     if (index + 1 >= walk->hierarchy.count)
         return note_range(walk, index, "no larger footprint shows the level behind it", error);
@@ -485,7 +484,7 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
         return note_failure(&walk, first_name(&walk), "size_bytes", status, error);
     fth_discovery_report_step(discovery, "latencies", 0.6);
     FTH_TRY(find_latencies(&walk, error));
-    for (size_t i = 0; i < walk.caches; i++) {
+    for (size_t i = 0; i < walk.caches && i < MAX_CACHES; i++) {
         fth_discovery_report_step(discovery, walk.names[i],
                                   0.7 + 0.3 * (double)i / (double)walk.caches);
         if (i > 0)

@@ -90,7 +90,8 @@ static void add_cache(struct fth_rng *rng, struct fth_gpu *gpu, const struct cac
 static void set_group(struct fth_gpu *gpu, const char *name, uint64_t sms, uint64_t shared_by)
 {
     set_text(gpu, name, "scope", "group");
-    set_number(gpu, name, "instances", (double)((sms + shared_by - 1) / shared_by));
+    const uint64_t instances = (sms + shared_by - 1) / shared_by;
+    set_number(gpu, name, "instances", (double)instances);
     set_number(gpu, name, "sms_per_instance", (double)shared_by);
 }
 

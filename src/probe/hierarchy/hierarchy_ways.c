@@ -31,6 +31,13 @@ struct conflict {
     double misses[ROUNDS]; /* per pass, in each round */
 };
 
+static void add_conflict(struct conflict *conflicts, size_t *count, uint64_t stride_bytes,
+                         uint64_t elements)
+{
+    conflicts[*count] = (struct conflict){.stride_bytes = stride_bytes, .count = elements};
+    ++*count;
+}
+
 /* Measures the misses of each conflict in each round. */
 static enum fth_status measure(const struct fth_prober *prober, const struct fth_edge_plan *plan,
                                struct conflict *conflicts, size_t count,
@@ -79,8 +86,7 @@ static enum fth_status find_way(const struct fth_prober *prober, const struct ft
          stride *= 2)
         if (size_bytes % stride == 0 && size_bytes / stride <= MAX_WAYS &&
             stride >= 2 * plan->line_bytes)
-            conflicts[count++] =
-                (struct conflict){.stride_bytes = stride, .count = size_bytes / stride + 1};
+            add_conflict(conflicts, &count, stride, size_bytes / stride + 1);
     FTH_TRY(measure(prober, plan, conflicts, count, ways, error));
     for (size_t i = 0; i < count; i++)
         if (2 * count_rounds(&conflicts[i], true) > ROUNDS)
@@ -100,8 +106,8 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct fth
         const uint64_t stride = way_bytes / 2 << i, fit = i == 0 ? 2 * ways->ways : ways->ways;
         if (stride <= plan->line_bytes) /* a single set: half of its way does not exist */
             continue;
-        conflicts[count++] = (struct conflict){.stride_bytes = stride, .count = fit};
-        conflicts[count++] = (struct conflict){.stride_bytes = stride, .count = fit + 1};
+        add_conflict(conflicts, &count, stride, fit);
+        add_conflict(conflicts, &count, stride, fit + 1);
     }
     FTH_TRY(measure(prober, plan, conflicts, count, ways, error));
     for (size_t i = 0; i < count; i++) {

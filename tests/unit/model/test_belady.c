@@ -10,7 +10,7 @@ enum { MAX_ACCESSES = 200, MAX_WAYS = 8, MAX_LINES = 16 };
 static struct fth_belady *create(uint64_t sets, uint64_t ways, unsigned sectors)
 {
     const struct fth_cache_config config = {
-        .line_bytes = 32 * sectors, .sector_bytes = 32, .sets = sets, .ways = ways};
+        .line_bytes = UINT64_C(32) * sectors, .sector_bytes = 32, .sets = sets, .ways = ways};
     struct fth_cache *cache;
     struct fth_belady *belady;
     assert_int_equal(fth_cache_create(&config, &cache, NULL), FTH_OK);
