@@ -113,12 +113,14 @@ static void take_minima(const struct fth_answers *answers, unsigned from, unsign
                         double *times)
 {
     for (unsigned i = 0; i < SUBJECTS; i++) {
-        times[i] = INFINITY;
+        uint64_t least = UINT64_MAX;
         for (unsigned round = from; round < to; round++) {
             const struct fth_samples *item = &answers->items[round * SUBJECTS + i];
             for (size_t k = 0; k < item->count; k++)
-                times[i] = fmin(times[i], item->cycles[k]);
+                if (item->cycles[k] < least)
+                    least = item->cycles[k];
         }
+        times[i] = least < UINT64_MAX ? (double)least : INFINITY;
     }
 }
 
