@@ -2,9 +2,9 @@
  *
  * The operator "async" stands for cp.async in a pipeline with two buffers in shared memory: each
  * iteration of the loop begins the copies that the next one needs. The warp therefore needs the
- * data one iteration later than now. The length of an iteration, in machine instructions, is that
- * of the shortest loop through the load, which follows from what the launch executes between
- * accesses (struct fth_pace). A load outside of a loop is needed as soon as before. */
+ * data one iteration later than now. struct fth_pace has the machine instructions between each two
+ * accesses; the shortest loop through the load gives the length of an iteration. If the load is not
+ * in a loop, the warp needs the data as soon as before. */
 #include "advice/advice_parts.h"
 
 #include <stdlib.h>

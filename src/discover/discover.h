@@ -204,6 +204,11 @@ FTH_MUST_USE enum fth_status fth_note_reason(struct fth_gpu *gpu, const char *el
 FTH_MUST_USE enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element,
                                               const char *attribute, enum fth_status status,
                                               struct fth_error *error);
+/* Writes a number with its evidence. */
+FTH_MUST_USE enum fth_status fth_note_number(struct fth_gpu *gpu, const char *element,
+                                             const char *attribute, uint64_t number,
+                                             const struct fth_evidence *evidence, size_t samples,
+                                             const char *method, struct fth_error *error);
 /* Writes a bandwidth (rates.c). Its note describes the launch that reached it. */
 FTH_MUST_USE enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target target,
                                            const struct fth_bandwidth *found,

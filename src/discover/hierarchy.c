@@ -84,16 +84,9 @@ static enum fth_status note_number(const struct walk_through *walk, const char *
                                    const struct fth_evidence *evidence, size_t samples,
                                    const char *method, struct fth_error *error)
 {
-    if (!wants(walk, element))
-        return FTH_OK;
-    return fth_note(walk->discovery->gpu,
-                    &(struct fth_note){.element = element,
-                                       .attribute = attribute,
-                                       .number = (double)number,
-                                       .evidence = evidence,
-                                       .samples = samples,
-                                       .method = method},
-                    error);
+    return wants(walk, element) ? fth_note_number(walk->discovery->gpu, element, attribute, number,
+                                                  evidence, samples, method, error)
+                                : FTH_OK;
 }
 
 /* ---- names ---- */

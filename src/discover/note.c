@@ -201,6 +201,20 @@ enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const
     return fth_note_unknown(gpu, element, attribute, cause, error);
 }
 
+enum fth_status fth_note_number(struct fth_gpu *gpu, const char *element, const char *attribute,
+                                uint64_t number, const struct fth_evidence *evidence,
+                                size_t samples, const char *method, struct fth_error *error)
+{
+    return fth_note(gpu,
+                    &(struct fth_note){.element = element,
+                                       .attribute = attribute,
+                                       .number = (double)number,
+                                       .evidence = evidence,
+                                       .samples = samples,
+                                       .method = method},
+                    error);
+}
+
 /* ---- remarks ---- */
 
 const char *fth_note_agreement(const struct fth_discovery *discovery, double latency_cycles,

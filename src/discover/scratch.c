@@ -6,25 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The longest chains that a request can have in constant and in shared memory. */
-static const uint64_t max_constant_bytes = 64 << 10, max_shared_bytes = 1 << 20;
+/* The longest chain that a request can have in constant memory. */
+static const uint64_t max_constant_bytes = 64 << 10;
 static const char pass_method[] = "whole passes over a chain in memory order, warm caches";
-
-/* Writes a number with its evidence. */
-static enum fth_status note_number(struct fth_discovery *discovery, const char *element,
-                                   const char *attribute, uint64_t number,
-                                   const struct fth_evidence *evidence, size_t samples,
-                                   const char *method, struct fth_error *error)
-{
-    return fth_note(discovery->gpu,
-                    &(struct fth_note){.element = element,
-                                       .attribute = attribute,
-                                       .number = (double)number,
-                                       .evidence = evidence,
-                                       .samples = samples,
-                                       .method = method},
-                    error);
-}
 
 /* Measures line and size of the constant cache. */
 static enum fth_status find_structure(struct fth_discovery *discovery, const char *element,
@@ -38,8 +22,9 @@ static enum fth_status find_structure(struct fth_discovery *discovery, const cha
         error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, "line_bytes", status, error);
-    FTH_TRY(note_number(discovery, element, "line_bytes", line.bytes, &line.evidence, line.samples,
-                        "the shortest stride with which every load misses", error));
+    FTH_TRY(fth_note_number(discovery->gpu, element, "line_bytes", line.bytes, &line.evidence,
+                            line.samples, "the shortest stride with which every load misses",
+                            error));
     const struct fth_edge_plan plan = {.first = first,
                                        .line_bytes = line.bytes,
                                        .edge_bytes = first->edge_bytes,
@@ -48,8 +33,8 @@ static enum fth_status find_structure(struct fth_discovery *discovery, const cha
     status = fth_probe_edge(&discovery->prober, &plan, &edge, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, "size_bytes", status, error);
-    return note_number(discovery, element, "size_bytes", edge.bytes, &edge.evidence, edge.samples,
-                       "the footprint at which misses begin", error);
+    return fth_note_number(discovery->gpu, element, "size_bytes", edge.bytes, &edge.evidence,
+                           edge.samples, "the footprint at which misses begin", error);
 }
 
 static enum fth_status find_constant(struct fth_discovery *discovery, const char *element,
@@ -83,8 +68,7 @@ static enum fth_status find_shared(struct fth_discovery *discovery, const char *
                                    struct fth_error *error)
 {
     struct fth_scratch scratch;
-    enum fth_status status =
-        fth_probe_scratch(&discovery->prober, max_shared_bytes, &scratch, error);
+    enum fth_status status = fth_probe_scratch(&discovery->prober, &scratch, error);
     if (status != FTH_OK)
         FTH_TRY(fth_note_failure(discovery->gpu, element, "latency_cycles", status, error));
     FTH_TRY(fth_note_unknown(discovery->gpu, element, "size_bytes",

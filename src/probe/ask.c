@@ -71,9 +71,8 @@ static bool is_interrupted(const struct fth_request *request, const struct fth_s
 
 /* ---- requests ---- */
 
-/* Executes the requests once. */
-static enum fth_status ask_once(const struct fth_prober *prober, const struct fth_request *requests,
-                                size_t count, struct fth_answers *answers, struct fth_error *error)
+enum fth_status fth_ask_once(const struct fth_prober *prober, const struct fth_request *requests,
+                             size_t count, struct fth_answers *answers, struct fth_error *error)
 {
     *answers = (struct fth_answers){NULL, 0};
     if (fth_log_interrupted(prober->log))
@@ -117,7 +116,7 @@ static enum fth_status ask_interrupted(const struct fth_prober *prober,
             places[count++] = i;
         }
     if (status == FTH_OK && count)
-        status = ask_once(prober, again, count, &better, error);
+        status = fth_ask_once(prober, again, count, &better, error);
     *left = 0;
     for (size_t i = 0; status == FTH_OK && i < count; i++) {
         struct fth_samples *item = &answers->items[places[i]], old = *item;
@@ -135,7 +134,7 @@ enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_reques
                         size_t count, struct fth_answers *answers, struct fth_error *error)
 {
     size_t left = 0;
-    FTH_TRY(ask_once(prober, requests, count, answers, error));
+    FTH_TRY(fth_ask_once(prober, requests, count, answers, error));
     for (size_t i = 0; i < count; i++)
         left += is_interrupted(&requests[i], &answers->items[i]);
     enum fth_status status = FTH_OK;

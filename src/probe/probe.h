@@ -55,6 +55,11 @@ struct fth_answers {
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);
+/* Does the same, but executes no request again. On a CPU, other programs disturb many requests, and
+ * the probes of hierarchy/ tolerate it. */
+FTH_MUST_USE enum fth_status fth_ask_once(const struct fth_prober *prober,
+                                          const struct fth_request *requests, size_t count,
+                                          struct fth_answers *answers, struct fth_error *error);
 /* Frees the samples. */
 void fth_answers_fini(struct fth_answers *answers);
 

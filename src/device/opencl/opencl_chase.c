@@ -16,8 +16,8 @@
 static const uint64_t array_bytes = UINT64_C(2) << 20;
 /* Upper bound for one hop in seconds, even if it misses in every TLB. Chosen, not derived. */
 #define MAX_HOP_S 10e-6
-/* Maximum resolution of the clock, in cycles, for the time of single hops: a hit in the first cache
- * of a CPU takes 4 cycles. */
+/* The device times single hops if its clock resolves at least this many cycles. A CPU takes 4
+ * cycles for a hit in its first cache. */
 #define MAX_HOP_RESOLUTION_CYCLES 4.0
 /* Without a clock: minimum difference of the times of two kernels, in nanoseconds, and maximum
  * number of passes. Chosen: a hundred times the scatter of a launch. */

@@ -81,7 +81,7 @@ static int compare_numbers(const void *a, const void *b)
 
 /* What the runs show. */
 struct findings {
-    uint64_t least_ticks; /* of a long run */
+    uint64_t min_ticks; /* duration of the fastest long run */
     /* All readings differ by multiples of the quantum. The runs begin at arbitrary times, so that a
      * clock that counts every tick shows a quantum of 1. */
     uint64_t first, quantum;
@@ -96,8 +96,8 @@ static uint64_t distance(uint64_t a, uint64_t b)
 
 static void add_pair(struct findings *findings, const struct run *less, const struct run *more)
 {
-    if (more->ticks < findings->least_ticks)
-        findings->least_ticks = more->ticks;
+    if (more->ticks < findings->min_ticks)
+        findings->min_ticks = more->ticks;
     findings->first = findings->first ? findings->first : less->begin;
     findings->quantum = fth_gcd(fth_gcd(findings->quantum, distance(less->begin, findings->first)),
                                 distance(more->begin, findings->first));
@@ -110,7 +110,7 @@ static void add_pair(struct findings *findings, const struct run *less, const st
 enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device, struct fth_error *error)
 {
     struct fth_opencl_clock *clock = &device->clock;
-    struct findings findings = {.least_ticks = UINT64_MAX};
+    struct findings findings = {.min_ticks = UINT64_MAX};
     FTH_TRY(read_facts(device, error));
     clock->source = device->has_clock ? source_of(device) : "host";
     if (!device->has_clock) {
@@ -128,12 +128,12 @@ enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device, struct ft
         if (i >= 0)
             add_pair(&findings, &less, &more);
     }
-    if (findings.least_ticks == 0 || findings.count == 0)
+    if (findings.min_ticks == 0 || findings.count == 0)
         return fth_fail(error, FTH_UNSUPPORTED, "calibrate clock", device->id,
                         "the clock of the kernels (%s) does not advance", clock->source);
     qsort(findings.ticks_per_ns, findings.count, sizeof findings.ticks_per_ns[0], compare_numbers);
     clock->cycles_per_tick =
-        device->adds_are_cycles ? LONG_ROUNDS * 1e3 / (double)findings.least_ticks : 1;
+        device->adds_are_cycles ? LONG_ROUNDS * 1e3 / (double)findings.min_ticks : 1;
     clock->mhz = clock->cycles_per_tick * findings.ticks_per_ns[findings.count / 2] * 1e3;
     clock->resolution_cycles = clock->cycles_per_tick * (double)findings.quantum;
     clock->samples = RUNS;

@@ -51,30 +51,6 @@ enum fth_status fth_low_mean(const uint32_t *cycles, size_t count, double resolu
     return FTH_OK;
 }
 
-enum fth_status fth_ask_once(const struct fth_prober *prober, const struct fth_request *requests,
-                             size_t count, struct fth_answers *answers, struct fth_error *error)
-{
-    *answers = (struct fth_answers){NULL, 0};
-    if (fth_log_interrupted(prober->log))
-        return fth_fail(error, FTH_INTERRUPTED, "run experiments", NULL, "interrupted");
-    answers->items = calloc(count, sizeof *answers->items);
-    if (!answers->items)
-        return fth_no_memory(error, "measure", NULL);
-    answers->count = count;
-    enum fth_status status =
-        fth_device_measure(prober->device, requests, count, answers->items, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
-        if (answers->items[i].status != FTH_OK)
-            status =
-                fth_fail(error,
-                         answers->items[i].status == FTH_UNAVAILABLE ? FTH_INCONCLUSIVE
-                                                                     : answers->items[i].status,
-                         "measure", NULL, "%s", answers->items[i].cause);
-    if (status != FTH_OK)
-        fth_answers_fini(answers);
-    return status;
-}
-
 /* Returns the request for a chain. */
 static struct fth_request make_request(const struct fth_pass *pass)
 {

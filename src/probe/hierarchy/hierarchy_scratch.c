@@ -13,8 +13,7 @@ enum {
     MIN_STRIDE = 8,
     STRIDES = 7, /* 8 to 512 bytes */
     ROUNDS = 4,
-    SHARED_STRIDE = 64,
-    UNIT_BYTES = 1024 /* resolution of the size of shared memory */
+    SHARED_STRIDE = 64
 };
 /* Fractions of loads that miss, compared with the longest stride: with the stride of a line or
  * longer, and with a shorter one. Half of the line gives 0.5. Chosen. */
@@ -65,50 +64,28 @@ enum fth_status fth_probe_constant_line(const struct fth_prober *prober,
     return FTH_OK;
 }
 
-/* Times a chain of `bytes` in shared memory. *accepted: the device has so much. */
-static enum fth_status try_shared(const struct fth_prober *prober, uint64_t bytes, double *cycles,
-                                  bool *accepted, size_t *samples, struct fth_error *error)
+/* Times a chain of `bytes` in shared memory. */
+static enum fth_status time_shared(const struct fth_prober *prober, uint64_t bytes, double *cycles,
+                                   size_t *samples, struct fth_error *error)
 {
     const struct fth_pass pass = {
         .path = FTH_PATH_SHARED, .stride_bytes = SHARED_STRIDE, .count = bytes / SHARED_STRIDE};
     struct fth_pass_time time = {.samples = 0};
-    enum fth_status status = fth_time_passes(prober, 1, &pass, 1, &time, error);
-    *accepted = status == FTH_OK;
+    FTH_TRY(fth_time_passes(prober, 1, &pass, 1, &time, error));
     *cycles = time.cycles;
     *samples += time.samples;
-    if (status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED || status == FTH_INVALID) {
-        if (error)
-            *error = FTH_NO_ERROR;
-        return FTH_OK;
-    }
-    return status;
+    return FTH_OK;
 }
 
-enum fth_status fth_probe_scratch(const struct fth_prober *prober, uint64_t max_bytes,
-                                  struct fth_scratch *scratch, struct fth_error *error)
+enum fth_status fth_probe_scratch(const struct fth_prober *prober, struct fth_scratch *scratch,
+                                  struct fth_error *error)
 {
-    double shorter, longer, cycles;
-    bool accepted, both;
-    uint64_t low = UNIT_BYTES, high = max_bytes;
+    enum { SHORTER_BYTES = 2048, LONGER_BYTES = 8192 };
+    double shorter, longer;
     *scratch = (struct fth_scratch){0};
-    FTH_TRY(try_shared(prober, 2048, &shorter, &both, &scratch->samples, error));
-    FTH_TRY(try_shared(prober, 8192, &longer, &accepted, &scratch->samples, error));
-    if (!both || !accepted)
-        return fth_fail(error, FTH_UNSUPPORTED, "measure shared memory", NULL,
-                        "the device does not execute chases in shared memory");
-    scratch->latency_cycles = (longer - shorter) / ((8192.0 - 2048) / SHARED_STRIDE);
-    FTH_TRY(try_shared(prober, high, &cycles, &accepted, &scratch->samples, error));
-    if (accepted)
-        return fth_fail(error, FTH_INCONCLUSIVE, "measure shared memory", NULL,
-                        "the device accepts the longest chain that fathom builds");
-    while (high - low > UNIT_BYTES) {
-        const uint64_t middle = (low + high) / 2 / UNIT_BYTES * UNIT_BYTES;
-        FTH_TRY(try_shared(prober, middle, &cycles, &accepted, &scratch->samples, error));
-        if (accepted)
-            low = middle;
-        else
-            high = middle;
-    }
-    scratch->size_bytes = low;
+    FTH_TRY(time_shared(prober, SHORTER_BYTES, &shorter, &scratch->samples, error));
+    FTH_TRY(time_shared(prober, LONGER_BYTES, &longer, &scratch->samples, error));
+    scratch->latency_cycles =
+        (longer - shorter) / ((double)(LONGER_BYTES - SHORTER_BYTES) / SHARED_STRIDE);
     return FTH_OK;
 }

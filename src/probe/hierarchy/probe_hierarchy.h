@@ -10,7 +10,7 @@
  *   hierarchy_edge.c      exact size of a cache whose misses begin at one footprint
  *   hierarchy_ways.c      ways and sets of the first cache
  *   hierarchy_latency.c   latency of a level
- *   hierarchy_scratch.c   size and latency of constant and shared memory
+ *   hierarchy_scratch.c   line of the constant cache, latency of shared memory
  */
 #ifndef FTH_PROBE_HIERARCHY_H
 #define FTH_PROBE_HIERARCHY_H
@@ -39,12 +39,6 @@ uint64_t fth_pass_count(uint64_t count);
  * `resolution` is that of the clock in cycles. FTH_INVALID: no samples. */
 FTH_MUST_USE enum fth_status fth_low_mean(const uint32_t *cycles, size_t count, double resolution,
                                           double *mean, struct fth_error *error);
-/* Sends requests without executing disturbed ones again, as fth_ask does: on a CPU, other programs
- * disturb many requests, and the probes of this folder tolerate it. The caller frees the answers
- * with fth_answers_fini. */
-FTH_MUST_USE enum fth_status fth_ask_once(const struct fth_prober *prober,
-                                          const struct fth_request *requests, size_t count,
-                                          struct fth_answers *answers, struct fth_error *error);
 /* Times `count` chains. */
 FTH_MUST_USE enum fth_status fth_time_passes(const struct fth_prober *prober, double resolution,
                                              const struct fth_pass *passes, size_t count,
@@ -189,12 +183,11 @@ FTH_MUST_USE enum fth_status fth_probe_constant_line(const struct fth_prober *pr
 /* The shared memory of a work-group. */
 struct fth_scratch {
     double latency_cycles;
-    uint64_t size_bytes;
     size_t samples;
 };
-/* Measures it. `max_bytes`: the largest chain that a request may have there. FTH_INCONCLUSIVE:
- * there is more; the latency is known then. FTH_UNSUPPORTED: there is none. */
-FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober, uint64_t max_bytes,
+/* Measures the latency of shared memory. FTH_UNSUPPORTED: the device does not execute chases there.
+ */
+FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober,
                                                struct fth_scratch *scratch,
                                                struct fth_error *error);
 
