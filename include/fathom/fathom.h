@@ -10,6 +10,7 @@
  *   dissection.h     dissecting caches          utilities.h     memory, sizes, names, files
  *   fingerprints.h   recognising GPUs           capsules.h      launches of CUDA programs
  *   captures.h       completing capsules        advice.h        edits of traces, hints
+ *   fleets.h         judging many GPUs
  *
  * Errors
  *   A function that can fail returns enum fth_status: FTH_OK (0) or the kind of failure. It also
@@ -87,6 +88,7 @@
 #include <fathom/dissection.h>
 #include <fathom/exploration.h>
 #include <fathom/fingerprints.h>
+#include <fathom/fleets.h>
 #include <fathom/launches.h>
 #include <fathom/reports.h>
 #include <fathom/status.h>

@@ -1,0 +1,128 @@
+/* Fleets: which GPUs differ from the others of their model (docs/fleets.md). */
+#ifndef FATHOM_FLEETS_H
+#define FATHOM_FLEETS_H
+
+#include <fathom/descriptions.h>
+#include <fathom/reports.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Measurements of many GPUs. */
+struct fth_fleet;
+/* How common each value of each figure is among GPUs of a model. */
+struct fth_fleet_reference;
+/* A verdict for each GPU of a fleet, and the reasons for it. */
+struct fth_fleet_judgement;
+
+/* How files are read. Initialise it with FTH_FLEET_OPTIONS. */
+struct fth_fleet_options {
+    size_t size;               /* of this struct in bytes */
+    const struct fth_log *log; /* progress and interruption; may be NULL */
+    unsigned threads;          /* that read files; 0: one per processor, at most 8 */
+};
+/* Initialises a struct fth_fleet_options; the arguments are designated initialisers. */
+#define FTH_FLEET_OPTIONS(...) FTH_OPTIONS(struct fth_fleet_options, __VA_ARGS__)
+
+/* Creates an empty fleet. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_create(struct fth_fleet **fleet,
+                                                      struct fth_error *error);
+/* Releases a fleet; NULL is allowed. Judgements of it must be released before. */
+FTH_API void fth_fleet_destroy(struct fth_fleet *fleet);
+/* Adds the measurements of a file or of all files in a folder (*.json, *.json.zst, *.jsonl,
+ * *.jsonl.zst; not of its subfolders): descriptions written by 'fathom topo --json', or
+ * measurements as JSON lines (fathom-fleet-record/1). "-" is standard input. A file of a folder
+ * that cannot be read does not end the call: it becomes a problem (fth_fleet_problem_at).
+ * FTH_INVALID: a single file is neither. FTH_NOT_FOUND: `path` does not exist. `options` may be
+ * NULL. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_add_path(struct fth_fleet *fleet, const char *path,
+                                                        const struct fth_fleet_options *options,
+                                                        struct fth_error *error);
+/* Adds one measurement, given as a description. `file` identifies it in messages. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_add_gpu(struct fth_fleet *fleet,
+                                                       const struct fth_gpu *gpu, const char *file,
+                                                       struct fth_error *error);
+/* Reads the groups of hosts, such as racks, from a CSV file with lines "host,group". */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_read_groups(struct fth_fleet *fleet,
+                                                           const char *path,
+                                                           struct fth_error *error);
+/* Returns the number of GPUs and, in *measurements (may be NULL), of measurements. */
+FTH_API size_t fth_fleet_gpu_count(const struct fth_fleet *fleet, size_t *measurements);
+/* Returns the reason why a file gave no measurement, and its name in *file; NULL beyond the last.
+ */
+FTH_API const char *fth_fleet_problem_at(const struct fth_fleet *fleet, size_t index,
+                                         const char **file);
+/* Returns all measurements as JSON lines (fathom-fleet-record/1), which fth_fleet_add_path reads.
+ */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_records(const struct fth_fleet *fleet, char **text,
+                                                       size_t *size, struct fth_error *error);
+
+/* Reads a reference from a file (fathom-fleet-reference/1). */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_reference_read(
+    const char *path, struct fth_fleet_reference **reference, struct fth_error *error);
+/* Adds what `other` holds to a reference. The result does not depend on the order. The two must not
+ * contain the same GPUs. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_reference_merge(
+    struct fth_fleet_reference *reference, const struct fth_fleet_reference *other,
+    struct fth_error *error);
+/* Returns a reference as a document (fathom-fleet-reference/1). */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_reference_text(
+    const struct fth_fleet_reference *reference, char **text, size_t *size,
+    struct fth_error *error);
+/* Releases a reference; NULL is allowed. */
+FTH_API void fth_fleet_reference_destroy(struct fth_fleet_reference *reference);
+
+/* How a fleet is judged. Initialise it with FTH_FLEET_JUDGE_OPTIONS. */
+struct fth_fleet_judge_options {
+    size_t size; /* of this struct in bytes */
+    /* Compare with this reference instead of the fleet itself; may be NULL. */
+    const struct fth_fleet_reference *reference;
+    double
+        false_alarms;  /* maximum probability that a healthy GPU is not judged healthy; 0: 0.001 */
+    double min_effect; /* smaller differences of numbers are ignored, as a fraction; 0: 0.02 */
+    bool mix_drivers;  /* compare GPUs with different drivers */
+    bool mix_boards;   /* compare GPUs with different boards (part number, VBIOS) */
+    const struct fth_log *log; /* may be NULL */
+};
+/* Initialises a struct fth_fleet_judge_options; the arguments are designated initialisers. */
+#define FTH_FLEET_JUDGE_OPTIONS(...) FTH_OPTIONS(struct fth_fleet_judge_options, __VA_ARGS__)
+
+/* Makes the reference of a fleet. Of the options, only mix_drivers and mix_boards are used; NULL is
+ * allowed. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_refer(struct fth_fleet *fleet,
+                                                     const struct fth_fleet_judge_options *options,
+                                                     struct fth_fleet_reference **reference,
+                                                     struct fth_error *error);
+/* Judges each GPU of a fleet, which must outlive the judgement. `options` may be NULL. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_judge(struct fth_fleet *fleet,
+                                                     const struct fth_fleet_judge_options *options,
+                                                     struct fth_fleet_judgement **judgement,
+                                                     struct fth_error *error);
+/* Releases a judgement; NULL is allowed. */
+FTH_API void fth_fleet_judgement_destroy(struct fth_fleet_judgement *judgement);
+
+/* Numbers of GPUs by verdict. */
+struct fth_fleet_counts {
+    size_t healthy, suspect, failed, not_judged;
+};
+/* Returns how many GPUs have which verdict. */
+FTH_API struct fth_fleet_counts fth_fleet_judgement_counts(
+    const struct fth_fleet_judgement *judgement);
+
+/* Writes a judgement: "text", "json" (fathom-fleet/2), "csv" (one row per finding), "long" (CSV,
+ * one row per GPU and figure), "jsonl" (one line per GPU) or "prometheus" (text exposition format).
+ * `options` may be NULL. FTH_INVALID: another format. */
+FTH_API FTH_MUST_USE enum fth_status fth_report_judgement(
+    const char *format, const struct fth_fleet_judgement *judgement,
+    const struct fth_report_options *options, char **text, size_t *size, struct fth_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
