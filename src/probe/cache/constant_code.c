@@ -191,6 +191,22 @@ static double sum_of(const struct code_edge *edge, const struct fth_code_size *c
            (double)edge->fits * (double)code->bytes / (double)code->instructions;
 }
 
+/* Returns whether the code of an edge fits into an instruction cache that is smaller than L1.5. The
+ * GPU then executes it without L1.5, which can evict it, and more constants fit beside it than the
+ * size of L1.5 allows: the sum is only an upper limit of the size. */
+static bool is_upper_limit(const struct code_edge *edge, const struct fth_fetch_levels *code,
+                           double sum)
+{
+    const double instruction = (double)code->code.bytes / (double)code->code.instructions;
+    const double fits = (double)edge->fits * instruction;
+    for (size_t i = 0; i < code->count; i++) {
+        const double cache = (double)code->items[i].fits_bytes;
+        if (cache < min_cache * sum && fits <= cache + FTH_FETCH_BLOCK * instruction)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the index of the instruction cache whose size is nearest to `bytes`; -1: none is near. */
 static int find_level(const struct fth_fetch_levels *code, double bytes)
 {
@@ -270,7 +286,11 @@ static enum fth_status find_sharing(const struct code_study *study,
     found->with_code_reason = NULL;
     found->with_code = FTH_SHARING_YES;
     found->with_code_evidence = amounts_agree;
-    const double bytes = fmax(first, second);
+    const bool first_is_limit = is_upper_limit(&more, code, first);
+    const bool second_is_limit = is_upper_limit(&less, code, second);
+    const double bytes = first_is_limit == second_is_limit ? fmax(first, second)
+                         : first_is_limit                  ? second
+                                                           : first;
     found->code_level = find_level(code, bytes);
     /* The capacity found with constants alone is at most the size of the bank, and the code of the
      * walk takes a part of L1.5 as well. The sum replaces it if the whole bank fits or if the sum
