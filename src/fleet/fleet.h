@@ -74,6 +74,7 @@ struct fth_fleet_measurement {
     size_t value_count;
     const double *fingerprint; /* latency of the L2 from each SM in cycles; NULL: unknown */
     size_t fingerprint_count;
+    const char *host, *slot, *driver, *board; /* at the time of this measurement; NULL: unknown */
 };
 
 /* One GPU. Texts are interned; NULL: unknown. GPUs with the same UUID are one GPU; without a UUID,
@@ -234,6 +235,9 @@ struct fth_fleet_finding {
     size_t measurements;           /* of this GPU that have the figure */
     size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
     bool severe;                   /* makes the verdict "failed" */
+    bool history;                  /* compared with the GPU's own earlier measurements */
+    const char
+        *note; /* what else changed since then, such as "driver 580.1 -> 590.2"; NULL: nothing */
 };
 
 /* The verdict for a GPU. */
@@ -300,6 +304,8 @@ struct fth_fleet_judgement {
     const char **columns; /* figures of the heat map: RATE and TIME */
     size_t column_count;
     size_t healthy, suspect, failed, not_judged;
+    const char **notes; /* sentences about swapped and moved cards (arena) */
+    size_t note_count, note_capacity;
 };
 
 #endif
