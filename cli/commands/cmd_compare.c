@@ -8,7 +8,8 @@
 static const struct cli_option option_all = {
     "all", 0, NULL, CLI_WORD_NONE,
     "also compare figures that identify the card, depend on its state (UUID, driver, power, "
-    "clocks ...) or vary from run to run, and show figures that only one GPU has; with --fleet, list "
+    "clocks ...) or vary from run to run, and show figures that only one GPU has; with --fleet, "
+    "list "
     "healthy GPUs, too"};
 static const struct cli_option option_within = {
     "within", 0, "PERCENT", CLI_WORD_NONE,

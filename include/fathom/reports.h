@@ -123,10 +123,10 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
                                                         size_t *size, size_t *count,
                                                         struct fth_error *error);
 /* Judges GPUs as a fleet, as fth_fleet_judge does (fathom/fleets.h), and writes the judgement in a
- * format of fth_report_judgement. `names` identify the descriptions; descriptions with the same UUID
- * are measurements of one GPU. Numbers that differ by less than `within` from the usual value are
- * ignored (0: 2 %); with `all`, healthy GPUs are listed, too. *count gets the number of GPUs that are
- * suspect or failed. `options` may be NULL. FTH_INVALID: there is no such format. */
+ * format of fth_report_judgement. `names` identify the descriptions; descriptions with the same
+ * UUID are measurements of one GPU. Numbers that differ by less than `within` from the usual value
+ * are ignored (0: 2 %); with `all`, healthy GPUs are listed, too. *count gets the number of GPUs
+ * that are suspect or failed. `options` may be NULL. FTH_INVALID: there is no such format. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                                       const struct fth_compare_options *options,
                                                       const struct fth_gpu *const *gpus,

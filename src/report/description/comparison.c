@@ -219,10 +219,10 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
                                    struct fth_error *error)
 {
     const struct fth_column columns[COLUMNS] = {{"element", "Element", FTH_COLUMN_TEXT},
-                                         {"attribute", "Attribute", FTH_COLUMN_TEXT},
-                                         {"a", names[0], FTH_COLUMN_TEXT},
-                                         {"b", names[1], FTH_COLUMN_TEXT},
-                                         {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
+                                                {"attribute", "Attribute", FTH_COLUMN_TEXT},
+                                                {"a", names[0], FTH_COLUMN_TEXT},
+                                                {"b", names[1], FTH_COLUMN_TEXT},
+                                                {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
     struct fth_compare_options known;
     struct pair pair = {.options = &known, .names = names};
     struct fth_buffer out = {0};

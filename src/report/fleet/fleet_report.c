@@ -9,11 +9,10 @@ static enum fth_status judge(const char *format, struct fth_fleet *fleet,
                              size_t *count, struct fth_error *error)
 {
     struct fth_fleet_judgement *judgement = NULL;
-    const struct fth_fleet_judge_options how = FTH_FLEET_JUDGE_OPTIONS(.min_effect =
-                                                                           options->within);
+    const struct fth_fleet_judge_options how =
+        FTH_FLEET_JUDGE_OPTIONS(.min_effect = options->within);
     struct fth_report_options report;
-    FTH_TRY(
-        fth_options_read("fth_report_options", options->report, &report, sizeof report, error));
+    FTH_TRY(fth_options_read("fth_report_options", options->report, &report, sizeof report, error));
     report.all = report.all || options->all;
     FTH_TRY(fth_fleet_judge(fleet, &how, &judgement, error));
     *count = judgement->suspect + judgement->failed;
