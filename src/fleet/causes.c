@@ -16,22 +16,26 @@
 
 /* Figures whose rate is bound by the SMs: number of SMs times clock. */
 static const char *const sm_rates[] = {
-    "l1.read_bytes_per_s",      "shared.read_bytes_per_s",      "shared.write_bytes_per_s",
-    "shared.copy_bytes_per_s",  "texture.read_bytes_per_s",     "readonly.read_bytes_per_s",
+    "l1.read_bytes_per_s",          "shared.read_bytes_per_s",  "shared.write_bytes_per_s",
+    "shared.copy_bytes_per_s",      "texture.read_bytes_per_s", "readonly.read_bytes_per_s",
     "constant_l1.read_bytes_per_s",
 };
 /* Latencies within the SM, in time. */
 static const char *const sm_times[] = {
-    "l1.latency_ns",          "shared.latency_ns",       "texture.latency_ns",
-    "readonly.latency_ns",    "constant_l1.latency_ns",  "constant_l15.latency_ns",
+    "l1.latency_ns",
+    "shared.latency_ns",
+    "texture.latency_ns",
+    "readonly.latency_ns",
+    "constant_l1.latency_ns",
+    "constant_l15.latency_ns",
     "cluster_shared.latency_ns",
 };
-static const char *const memory_rates[] = {
-    "memory.read_bytes_per_s", "memory.write_bytes_per_s", "memory.copy_bytes_per_s"};
-static const char *const l2_rates[] = {
-    "l2.read_bytes_per_s", "l2.write_bytes_per_s", "l2.copy_bytes_per_s"};
-static const char *const l2_times[] = {
-    "l2.latency_cycles", "l2.far_latency_cycles", "l2.latency_ns"};
+static const char *const memory_rates[] = {"memory.read_bytes_per_s", "memory.write_bytes_per_s",
+                                           "memory.copy_bytes_per_s"};
+static const char *const l2_rates[] = {"l2.read_bytes_per_s", "l2.write_bytes_per_s",
+                                       "l2.copy_bytes_per_s"};
+static const char *const l2_times[] = {"l2.latency_cycles", "l2.far_latency_cycles",
+                                       "l2.latency_ns"};
 
 /* The GPU whose cause is searched. */
 struct view {
@@ -47,9 +51,9 @@ static double change_of(const struct fth_judge *judge, const struct fth_fleet_re
     const uint32_t index = fth_fleet_figure_find(judge->fleet, figure);
     if (index == UINT32_MAX || judge->columns[index] == UINT32_MAX)
         return NAN;
-    return expm1((double)
-                     judge->ratios[result->gpu * judge->judgement->column_count +
-                                   judge->columns[index]]);
+    return expm1(
+        (double)
+            judge->ratios[result->gpu * judge->judgement->column_count + judge->columns[index]]);
 }
 
 static int compare(const void *a, const void *b)
@@ -66,7 +70,7 @@ static double median_change(const struct fth_judge *judge, const struct fth_flee
     size_t known = 0;
     for (size_t i = 0; i < count && known < FTH_COUNT(changes); i++) {
         changes[known] = change_of(judge, result, figures[i]);
-        known += !isnan(changes[known]);
+        known += isnan(changes[known]) ? 0 : 1;
     }
     if (!known)
         return NAN;
@@ -131,8 +135,8 @@ static bool lower_clock(const struct view *view, char *text, size_t size)
 {
     const struct fth_fleet_finding *finding = find(view, "device.loaded_clock_mhz");
     const struct fth_fleet_finding *reason = find(view, "device.throttling");
-    const bool slower = view->sms < -UNCHANGED && view->times > UNCHANGED &&
-                        together(-view->sms, view->times);
+    const bool slower =
+        view->sms < -UNCHANGED && view->times > UNCHANGED && together(-view->sms, view->times);
     if (!finding && !slower)
         return false;
     fth_format(text, size, "The SM clock is lower by %.1f %%%s%s%s.",
@@ -162,8 +166,7 @@ static bool slow_memory(const struct view *view, char *text, size_t size)
     const bool ecc = find(view, "memory.ecc_uncorrectable") || find(view, "memory.ecc_correctable");
     const bool rows = find(view, "memory.remap_failure") || find(view, "memory.remap_pending") ||
                       find(view, "memory.remapped_rows_uncorrectable");
-    fth_format(text, size,
-               "Only the memory bandwidth is lower (%.1f %%): %s.", -100 * view->memory,
+    fth_format(text, size, "Only the memory bandwidth is lower (%.1f %%): %s.", -100 * view->memory,
                ecc    ? "ECC reports errors of the memory"
                : rows ? "rows of the memory were remapped"
                       : "check the memory clock, ECC errors and remapped rows");
@@ -216,8 +219,8 @@ static bool own_reason(const struct view *view, char *text, size_t size)
 }
 
 static bool (*const rules[])(const struct view *, char *, size_t) = {
-    fewer_sms, lower_clock, idle_sms, slow_memory, slow_partition, other_tlb, narrow_link,
-    own_reason,
+    fewer_sms,      lower_clock, idle_sms,    slow_memory,
+    slow_partition, other_tlb,   narrow_link, own_reason,
 };
 
 /* Returns the host of a GPU if its GPUs differ together in a figure that is a finding of the GPU.

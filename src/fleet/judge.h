@@ -34,21 +34,22 @@ struct fth_judge_point {
  * logarithms. */
 struct fth_judge_model {
     double centre;
-    double total2;  /* variance between GPUs, each with `runs` measurements */
-    double noise2;  /* variance of one measurement; NAN: unknown */
-    double runs;    /* measurements per GPU in the reference, on average */
-    double freedom; /* degrees of freedom of Student's t distribution */
+    double total2;         /* variance between GPUs, each with `runs` measurements */
+    double noise2;         /* variance of one measurement; NAN: unknown */
+    double runs;           /* measurements per GPU in the reference, on average */
+    double freedom;        /* degrees of freedom of Student's t distribution */
     double single_freedom; /* likewise, for single measurements */
     double gpus;           /* in the reference */
 };
 /* A figure of a cohort. */
 struct fth_judge_figure {
     const struct fth_reference_figure *reference;
-    uint32_t index;   /* in fth_fleet.figures */
-    uint32_t column;  /* of the heat map; UINT32_MAX: none */
-    const char *why;  /* why it is not judged; NULL: judged */
-    double direction; /* 1: a larger value is worse; -1: a smaller one */
-    double min_effect;              /* as a difference of logarithms; smaller ones never count */
+    const char *name;  /* of the figure, as long as the judgement exists */
+    uint32_t index;    /* in fth_fleet.figures; UINT32_MAX: the fleet does not have it */
+    uint32_t column;   /* of the heat map; UINT32_MAX: none */
+    const char *why;   /* why it is not judged; NULL: judged */
+    double direction;  /* 1: a larger value is worse; -1: a smaller one */
+    double min_effect; /* as a difference of logarithms; smaller ones never count */
     struct fth_judge_point *points; /* numbers; in ascending order */
     size_t point_count;
     struct fth_judge_model model;
@@ -66,10 +67,10 @@ struct fth_judge_cohort {
     uint32_t *slots; /* [figures of the fleet] index into `figures`; UINT32_MAX: none */
     /* Thresholds for p-values of numbers, for GPUs with 1 + index measurements; 0: not computed */
     double thresholds[FTH_JUDGE_MAX_RUNS], worst_thresholds[FTH_JUDGE_MAX_RUNS];
-    size_t exact_figures;    /* that are judged */
-    double exact_odd;        /* values of these that are neither usual nor shared by many */
-    double exact_known;      /* values of these */
-    size_t judged_figures;   /* numbers and exact figures */
+    size_t exact_figures;  /* that are judged */
+    double exact_odd;      /* values of these that are neither usual nor shared by many */
+    double exact_known;    /* values of these */
+    size_t judged_figures; /* numbers and exact figures */
 };
 /* A judgement in progress. */
 struct fth_judge {
@@ -78,9 +79,9 @@ struct fth_judge {
     bool own; /* the reference was made from the fleet */
     double false_alarms, min_effect;
     struct fth_fleet_judgement *judgement;
-    uint32_t *columns;  /* [figures] column of the heat map; UINT32_MAX: none */
-    float *ratios;      /* [gpus][columns] ln(value / usual); NAN: none */
-    uint32_t *order;    /* GPUs, ordered by cohort */
+    uint32_t *columns; /* [figures] column of the heat map; UINT32_MAX: none */
+    float *ratios;     /* [gpus][columns] ln(value / usual); NAN: none */
+    uint32_t *order;   /* GPUs, ordered by cohort */
     struct fth_judge_cohort cohort;
     struct fth_judge_tails tails[2];
     double *small_p; /* all p-values of numbers below 0.01, for the severity */

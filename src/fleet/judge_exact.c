@@ -22,8 +22,8 @@
 
 /* Figures of which less means that a part of the GPU is missing. */
 static const char *const structure[] = {
-    "device.sms",       "device.memory_bus_bits", "device.copy_engines", "memory.size_bytes",
-    "memory.channels",  "l2.size_bytes",          "l2.partitions",       "l2.slices",
+    "device.sms",      "device.memory_bus_bits", "device.copy_engines", "memory.size_bytes",
+    "memory.channels", "l2.size_bytes",          "l2.partitions",       "l2.slices",
     "device.nvlinks",
 };
 
@@ -75,8 +75,7 @@ enum fth_status fth_judge_exact_prepare(struct fth_judge *judge, struct fth_judg
     struct fth_judge_cohort *cohort = &judge->cohort;
     cohort->exact_figures++;
     cohort->exact_known += (double)figure->known_gpus;
-    cohort->exact_odd +=
-        (double)(figure->known_gpus - figure->usual_gpus - figure->variant_gpus);
+    cohort->exact_odd += (double)(figure->known_gpus - figure->usual_gpus - figure->variant_gpus);
     return FTH_OK;
 }
 
@@ -151,17 +150,15 @@ static double chance_of(const struct fth_judge *judge, const struct fth_judge_fi
     const double own = judge->own ? 1 : 0;
     const double odd =
         fmax(0, (double)(figure->known_gpus - figure->usual_gpus - figure->variant_gpus) - own);
-    const double pooled =
-        (fmax(0, judge->cohort.exact_odd - own * (double)odd_figures) + 0.5) /
-        (judge->cohort.exact_known + 1);
-    const double rate = sample->confidence < SURE
-                            ? (odd + 0.5) / ((double)figure->known_gpus + 1)
-                            : fmax(pooled, odd / (double)figure->known_gpus);
+    const double pooled = (fmax(0, judge->cohort.exact_odd - own * (double)odd_figures) + 0.5) /
+                          (judge->cohort.exact_known + 1);
+    const double rate = sample->confidence < SURE ? (odd + 0.5) / ((double)figure->known_gpus + 1)
+                                                  : fmax(pooled, odd / (double)figure->known_gpus);
     return binomial_tail(sample->deviating, sample->known, fmin(1 - sample->confidence, rate));
 }
 
-/* Returns whether the usual value can be trusted, and another value is not a variant. In a cohort of
- * two GPUs that differ, the larger number is the usual one. */
+/* Returns whether the usual value can be trusted, and another value is not a variant. In a cohort
+ * of two GPUs that differ, the larger number is the usual one. */
 static bool counts(const struct fth_judge_figure *figure, const struct fth_fleet_value *value)
 {
     return !is_variant(figure, gpus_with(figure, value)) &&
@@ -177,14 +174,14 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
     const bool less = numbers && value->number < figure->usual_number;
     const bool structural = is_structure(figure->reference->name);
     struct fth_fleet_finding finding = {
-        .figure = figure->reference->name,
+        .figure = figure->name,
         .kind = FTH_FLEET_EXACT,
         .value = numbers ? value->number : NAN,
         .usual = numbers ? figure->usual_number : NAN,
         .text = numbers ? NULL : value->text,
         .usual_text = numbers ? NULL : figure->usual,
-        .effect = numbers && figure->usual_number > 0 ? value->number / figure->usual_number - 1
-                                                      : NAN,
+        .effect =
+            numbers && figure->usual_number > 0 ? value->number / figure->usual_number - 1 : NAN,
         .worse = !(structural && !less),
         .distance = NAN,
         .p = fmin(1, p * (double)judge->cohort.exact_figures / FTH_JUDGE_SHARE_EXACT),

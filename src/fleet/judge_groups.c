@@ -87,8 +87,7 @@ static enum fth_status judge_group(struct fth_judge *judge, const char *kind,
         }
         if (known < 2 || sum <= 0)
             continue;
-        const double p =
-            tests * fth_student_tail(sum / sqrt((double)known), GROUP_FREEDOM);
+        const double p = tests * fth_student_tail(sum / sqrt((double)known), GROUP_FREEDOM);
         if (!(p < judge->false_alarms))
             continue;
         const double effect = expm1(median_of(ratios, known));
@@ -169,14 +168,12 @@ static enum fth_status compare_cohorts(struct fth_judge *judge, const char *kind
             continue;
         /* A spread of 0.1 % at least, because equal values have none. The median has pi / 2 times
          * the variance of the mean. */
-        const double variance =
-            1.5708 * (pow(fmax(a->spread, 0.001), 2) / (double)a->gpu_count +
-                      pow(fmax(b->spread, 0.001), 2) / (double)b->gpu_count);
+        const double variance = 1.5708 * (pow(fmax(a->spread, 0.001), 2) / (double)a->gpu_count +
+                                          pow(fmax(b->spread, 0.001), 2) / (double)b->gpu_count);
         const double effect = a->median / b->median - 1;
         const double freedom = 0.37 * (double)(FTH_MIN(a->gpu_count, b->gpu_count) - 1) + 4;
-        const double p =
-            2 * (double)cohort->figure_count * (double)judge->judgement->cohort_count *
-            fth_student_tail(fabs(log1p(effect)) / sqrt(variance), freedom);
+        const double p = 2 * (double)cohort->figure_count * (double)judge->judgement->cohort_count *
+                         fth_student_tail(fabs(log1p(effect)) / sqrt(variance), freedom);
         if (fabs(effect) < judge->min_effect || !(p < judge->false_alarms))
             continue;
         FTH_TRY(add_group(judge, &(struct fth_fleet_group_finding){
@@ -205,9 +202,9 @@ static enum fth_status judge_cohorts(struct fth_judge *judge)
             continue;
         for (size_t j = 0; j < judgement->cohort_count; j++) {
             const struct fth_fleet_cohort *b = &judgement->cohorts[j].cohort;
-            if (j == i || b->gpu_count < a->gpu_count ||
-                (b->gpu_count == a->gpu_count && j > i) || a->simulated != b->simulated ||
-                !same(a->model, b->model) || !same(a->backend, b->backend))
+            if (j == i || b->gpu_count < a->gpu_count || (b->gpu_count == a->gpu_count && j > i) ||
+                a->simulated != b->simulated || !same(a->model, b->model) ||
+                !same(a->backend, b->backend))
                 continue;
             const bool driver = same(a->driver, b->driver), board = same(a->board, b->board);
             if (driver == board)

@@ -148,8 +148,8 @@ static const double *student_ratios(struct fth_judge_tails *tails, double level,
 {
     if (tails->level != level) {
         for (size_t i = 0; i < FTH_JUDGE_FREEDOMS; i++)
-            tails->ratios[i] = fth_student_quantile(level, freedoms[i]) /
-                               fth_student_quantile(inner, freedoms[i]);
+            tails->ratios[i] =
+                fth_student_quantile(level, freedoms[i]) / fth_student_quantile(inner, freedoms[i]);
         tails->level = level;
     }
     return tails->ratios;
@@ -181,8 +181,8 @@ static void fit_tail(const struct fth_judge_figure *figure, struct fth_judge_tai
         tail_of(figure, model, unit, -figure->direction, level, MAX_SEPARATED_BETTER);
     const double normal = ratios[FTH_JUDGE_FREEDOMS - 1];
     double stretch;
-    const double freedom = freedom_for(
-        ratios, fmax(better, fmin(worse, MAX_SKEW * fmax(better, normal))), &stretch);
+    const double freedom =
+        freedom_for(ratios, fmax(better, fmin(worse, MAX_SKEW * fmax(better, normal))), &stretch);
     model->freedom = fmin(model->freedom, freedom);
     *scale *= stretch;
 }

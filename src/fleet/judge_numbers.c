@@ -176,7 +176,7 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
 {
     const double usual = exp(test->model.centre);
     struct fth_fleet_finding finding = {
-        .figure = test->figure->reference->name,
+        .figure = test->figure->name,
         .kind = test->figure->reference->kind,
         .value = value,
         .usual = usual,
@@ -196,7 +196,7 @@ static enum fth_status report_zero(struct fth_judge *judge, struct fth_fleet_res
                                    const struct test *test)
 {
     struct fth_fleet_finding finding = {
-        .figure = test->figure->reference->name,
+        .figure = test->figure->name,
         .kind = test->figure->reference->kind,
         .value = test->value,
         .usual = exp(test->model.centre),
@@ -369,10 +369,9 @@ void fth_judge_number_summary(struct fth_judge *judge, const struct fth_judge_fi
     double unused;
     const double spread = fth_judge_spread(&figure->model, 1);
     const double threshold = thresholds(judge, 1, &unused);
-    const double reach =
-        fmax(log1p(figure->min_effect),
-             spread * fth_student_quantile(threshold, figure->model.freedom)) +
-        NORMAL_99 * spread;
+    const double reach = fmax(log1p(figure->min_effect),
+                              spread * fth_student_quantile(threshold, figure->model.freedom)) +
+                         NORMAL_99 * spread;
     summary->detectable = fabs(expm1(figure->direction * reach));
     fill_bins(figure, summary);
 }

@@ -110,18 +110,14 @@ static bool applies(const struct fth_judge *judge, const struct rule *rule,
     const struct fth_judge_figure *figure = figure_of(judge, value->figure);
     *usual = NAN;
     switch (rule->test) {
-    case ABOVE_ZERO:
-        *usual = 0;
-        return value->number > 0;
-    case YES:
-        return value->text && strcmp(value->text, "yes") == 0;
+    case ABOVE_ZERO: *usual = 0; return value->number > 0;
+    case YES: return value->text && strcmp(value->text, "yes") == 0;
     case BELOW_OTHER:
     case BELOW_OTHER_AND_COHORT:
         *usual = other ? other->number : NAN;
         return other && value->number < other->number &&
                (rule->test == BELOW_OTHER || below_cohort(judge, value));
-    case CONTAINS:
-        return value->text && strstr(value->text, rule->other);
+    case CONTAINS: return value->text && strstr(value->text, rule->other);
     case MANY:
         *usual = figure ? upper_count(figure->reference) : NAN;
         return value->number >= many_from(rule->figure) && value->number > MANY_FACTOR * *usual;
@@ -155,15 +151,17 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
         .value = value->number,
         .usual = usual,
         .text = value->text,
-        .usual_text = !text ? NULL : rule->test == YES ? "no" : "none",
+        .usual_text = !text               ? NULL
+                      : rule->test == YES ? "no"
+                                          : "none",
         .effect = usual > 0 ? value->number / usual - 1 : NAN,
         .worse = true,
         .distance = NAN,
         .severe = rule->severe,
         .note = rule->note,
     };
-    finding.deviating = with_value(judge->fleet, &judge->fleet->gpus[result->gpu], value,
-                                   &finding.measurements);
+    finding.deviating =
+        with_value(judge->fleet, &judge->fleet->gpus[result->gpu], value, &finding.measurements);
     return fth_judge_add(judge, result, &finding);
 }
 
