@@ -244,6 +244,10 @@ FTH_MUST_USE enum fth_status fth_fleet_add_record(struct fth_fleet_builder *buil
                                                   struct fth_error *error);
 /* Reads a time such as "2026-11-18T11:09:37Z" as seconds since 1970. False: it has another form. */
 bool fth_fleet_time_parse(const char *text, int64_t *time);
+/* Size of the text of a time, with space for any number. */
+enum { FTH_FLEET_TIME_SIZE = 80 };
+/* Writes a time in this form. */
+void fth_fleet_time_format(int64_t time, char text[FTH_FLEET_TIME_SIZE]);
 
 /* ---- distributions (sketch.c, reference.c) ---- */
 
@@ -273,6 +277,8 @@ FTH_MUST_USE enum fth_status fth_sketch_merge(struct fth_sketch *sketch,
 double fth_sketch_quantile(const struct fth_sketch *sketch, double fraction);
 /* Returns the median of |ln(x / centre)|. */
 double fth_sketch_deviation(const struct fth_sketch *sketch, double centre);
+/* Returns the logarithm of the centre of an interval. */
+double fth_sketch_bin_log(const struct fth_sketch_bin *bin);
 
 /* How often an exact value occurs. */
 struct fth_fleet_occurrence {
@@ -319,6 +325,11 @@ const struct fth_reference_cohort *fth_reference_cohort_for(
 const struct fth_reference_figure *fth_reference_find(const struct fth_reference_cohort *cohort,
                                                       const char *name);
 
+/* Reads a reference from a document in memory. `name` identifies it in messages. */
+FTH_MUST_USE enum fth_status fth_reference_read_text(const char *name, const char *text,
+                                                     size_t size,
+                                                     struct fth_fleet_reference **reference,
+                                                     struct fth_error *error);
 /* Creates an empty reference. */
 FTH_MUST_USE enum fth_status fth_reference_create(struct fth_fleet_reference **reference,
                                                   struct fth_error *error);
