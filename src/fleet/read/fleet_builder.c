@@ -111,6 +111,19 @@ enum fth_status fth_fleet_builder_add(struct fth_fleet_builder *builder, const c
     return add_value(builder, figure, number, text, confidence, error);
 }
 
+enum fth_status fth_fleet_builder_copy(struct fth_fleet_builder *builder, const char *name,
+                                       uint32_t *figure, const struct fth_fleet_value *value,
+                                       struct fth_error *error)
+{
+    if (*figure != UINT32_MAX)
+        return add_value(builder, *figure, value->number, value->text, (double)value->confidence,
+                         error);
+    FTH_TRY(fth_fleet_builder_add(builder, name, value->number, value->text,
+                                  (double)value->confidence, error));
+    *figure = builder->values[builder->value_count - 1].figure;
+    return FTH_OK;
+}
+
 /* Returns where an attribute of the device that identifies the measurement is kept, NULL for other
  * attributes. */
 static const char **identity_of(struct fth_fleet_builder *builder, const char *name)
