@@ -131,8 +131,10 @@ static void put_cohort(const struct fth_fleet_cohort_summary *cohort,
     fth_buffer_format(&head, ": %zu GPU%s, %zu measurement%s\n", of->gpu_count,
                       of->gpu_count == 1 ? "" : "s", cohort->measurement_count,
                       cohort->measurement_count == 1 ? "" : "s");
-    fth_foreign_text("", cohort->reason, "\n", &head);
+    fth_foreign_text("Not judged: ", cohort->reason, "\n", &head);
     fth_write_prose(&head, options, out);
+    if (cohort->reason)
+        return;
     put_figures(cohort, options, out);
     put_reasons(cohort, options, out);
 }

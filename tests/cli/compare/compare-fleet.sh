@@ -1,4 +1,4 @@
-# compare --fleet reports which GPUs of a folder differ from the others of the same name, and in which figures.
+# compare --fleet judges the GPUs of a folder, as fleet judge does.
 mkdir fleet
 # gpu FILE MODEL L1-LATENCY POLICY
 gpu() {
@@ -7,28 +7,28 @@ gpu() {
   "l1": {"size_bytes": 16384, "line_bytes": 128, "policy": "$4", "latency_cycles": {"value": $3, "low": $3, "high": $(($3 + 1))}}}}
 END
 }
-gpu node1 one 32 lru
-gpu node2 one 33 lru
-gpu node3 one 40 lru
-gpu node4 one 32 fifo
-gpu node5 one 31 lru
-gpu node6 two 90 lru
-gpu node7 two 90 lru
+gpu node1 one 320 lru
+gpu node2 one 321 lru
+gpu node3 one 400 lru
+gpu node4 one 320 fifo
+gpu node5 one 319 lru
+gpu node6 two 900 lru
+gpu node7 two 900 lru
 fathom compare --fleet fleet
 echo "code $?"
-fathom compare --fleet fleet --within 20 --json
+# --within is the smallest difference that counts.
+fathom compare --fleet fleet --within 30 --format csv
 echo "code $?"
-# The JSON document has numbers as numbers, and can be shown in a report.
+# The document can be shown in a report.
 fathom compare --fleet fleet --json -o differs.json
 echo "code $?"
-cat differs.json
-fathom report differs.json -o differs.html && grep -c '"schema":"fathom-fleet/1"' differs.html
+fathom fleet judge fleet --json | cmp - differs.json
+fathom report differs.json -o differs.html && grep -c '"schema":"fathom-fleet/2"' differs.html
 rm fleet/node3.json fleet/node4.json
 fathom compare --fleet fleet
 echo "code $?"
 
-# If two GPUs differ, the second one is reported, although either could be the odd one. If all GPUs differ, there is no majority, and
-# none is reported.
+# Of two GPUs that differ, the worse one is listed.
 rm fleet/*
 gpu a one 32 lru
 gpu b one 64 lru
@@ -48,11 +48,13 @@ echo "code $?"
 fathom compare --fleet nowhere
 echo "code $?"
 
-# A description of a simulated GPU, as a node without a driver writes it, is listed and does not count as one of the fleet.
+# A description of a simulated GPU, as a node without a driver writes it, is not healthy, and does not count as one of the fleet.
 mkdir mixed
-for node in 1 2 3; do fathom gpus gtx980 --json | sed 's/"name": "/"backend": "cuda", &/' >mixed/node$node.json; done
+for node in 1 2 3; do
+    fathom gpus gtx980 --json | sed 's/"name": "/"backend": "cuda", &/' >mixed/node$node.json
+done
 fathom topo --device sim:gtx980 --only shared --json -q -o mixed/node4.json
 fathom compare --fleet mixed
 echo "code $?"
-fathom compare --fleet mixed --json
+fathom compare --fleet mixed --format csv
 echo "code $?"

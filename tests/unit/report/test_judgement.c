@@ -450,6 +450,56 @@ static void documents_stay_small(void **state)
     free(filled);
 }
 
+enum { FLEET = 6 };
+
+/* Descriptions of GPUs that are equal, but for the bandwidth of one. */
+static void make_gpus(struct fth_gpu *gpus[FLEET])
+{
+    char text[400];
+    for (size_t i = 0; i < FLEET; i++) {
+        const int size = snprintf(text, sizeof text,
+                                  "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Card\", "
+                                  "\"backend\": \"cuda\", \"uuid\": \"GPU-%zu\"}, \"elements\": "
+                                  "{\"memory\": {\"read_bytes_per_s\": %s}}}",
+                                  i, i == 3 ? "800000000000" : "1000000000000");
+        assert_int_equal(fth_gpu_read_text("card", text, (size_t)size, NULL, &gpus[i], NULL),
+                         FTH_OK);
+    }
+}
+
+static void descriptions_are_judged_as_a_fleet(void **state)
+{
+    (void)state;
+    static const char *const names[FLEET] = {"a", "b", "c", "d", "e", "f"};
+    static const struct {
+        struct fth_compare_options options;
+        size_t count;
+    } rows[] = {{FTH_COMPARE_OPTIONS(.all = false), 1}, {FTH_COMPARE_OPTIONS(.within = 0.3), 0}};
+    struct fth_gpu *gpus[FLEET];
+    make_gpus(gpus);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        char *text = NULL;
+        size_t size = 0, count = 9;
+        if (fth_report_fleet("text", &rows[i].options, (const struct fth_gpu *const *)gpus, names,
+                             FLEET, &text, &size, &count, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        assert_int_equal(count, rows[i].count);
+        assert_int_equal(strstr(text, "\nGPU-3: failed\n") != NULL, rows[i].count);
+        assert_non_null(strstr(text, "6 GPUs, 6 measurements: "));
+        fth_free(text);
+    }
+    char *text = NULL;
+    size_t size = 1, count = 1;
+    assert_int_equal(fth_report_fleet("hwloc", NULL, (const struct fth_gpu *const *)gpus, names,
+                                      FLEET, &text, &size, &count, NULL),
+                     FTH_INVALID);
+    assert_null(text);
+    assert_int_equal(size + count, 0);
+    for (size_t i = 0; i < FLEET; i++)
+        fth_gpu_destroy(gpus[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +511,7 @@ int main(void)
         cmocka_unit_test(prometheus_escapes_labels),
         cmocka_unit_test(another_format_is_refused),
         cmocka_unit_test(documents_stay_small),
+        cmocka_unit_test(descriptions_are_judged_as_a_fleet),
     };
     return cmocka_run_group_tests_name("judgements", tests, NULL, NULL);
 }
