@@ -91,6 +91,8 @@ static void end_finding(const struct fth_fleet_finding *finding, const char *cau
     if (finding->deviating && finding->deviating < finding->measurements)
         fth_buffer_format(line, "  in %zu of %zu measurements", finding->deviating,
                           finding->measurements);
+    if (!finding->worse)
+        fth_buffer_text(line, "  better than usual");
     while (line->size && line->data[line->size - 1] == ' ')
         line->data[--line->size] = '\0';
     fth_buffer_text(line, "\n");
