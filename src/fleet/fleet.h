@@ -13,7 +13,11 @@
  *   judge_state.c       states that are faults by themselves: ECC errors, links, throttling
  *   judge_groups.c      whole groups (node, rack, driver, board) that differ
  *   causes.c            a cause that explains several findings
- *   history.c           a GPU against its own earlier measurements, in an SQLite file
+ *   history.c           the history of a fleet, an SQLite file: adding, reading, forgetting
+ *   history_values.c    the values of a measurement as bytes, and back
+ *   history_change.c    the figures of a GPU against its own earlier measurements
+ *   history_cards.c     cards that were swapped or moved; fingerprints
+ *   history_judge.c     the two above, as findings of a judgement (history.h declares all four)
  *   generate.c          fleets made from measurements of real GPUs, with faults
  *
  * Data flow:
@@ -74,6 +78,7 @@ struct fth_fleet_measurement {
     size_t value_count;
     const double *fingerprint; /* latency of the L2 from each SM in cycles; NULL: unknown */
     size_t fingerprint_count;
+    const char *host, *slot, *driver, *board; /* at the time of this measurement; NULL: unknown */
 };
 
 /* One GPU. Texts are interned; NULL: unknown. GPUs with the same UUID are one GPU; without a UUID,
@@ -234,6 +239,8 @@ struct fth_fleet_finding {
     size_t measurements;           /* of this GPU that have the figure */
     size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
     bool severe;                   /* makes the verdict "failed" */
+    bool history;     /* compared with earlier measurements of the same GPU; `usual` is theirs */
+    const char *note; /* what else changed since then, such as "driver 580.1 -> 590.2"; or NULL */
 };
 
 /* The verdict for a GPU. */
@@ -300,6 +307,8 @@ struct fth_fleet_judgement {
     const char **columns; /* figures of the heat map: RATE and TIME */
     size_t column_count;
     size_t healthy, suspect, failed, not_judged;
+    const char **notes; /* sentences about cards that were swapped or moved (history_judge.c) */
+    size_t note_count, note_capacity;
 };
 
 #endif
