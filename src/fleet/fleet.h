@@ -13,11 +13,12 @@
  *   judge_state.c       states that are faults by themselves: ECC errors, links, throttling
  *   judge_groups.c      whole groups (node, rack, driver, board) that differ
  *   causes.c            a cause that explains several findings
- *   history.c           the history of a fleet, an SQLite file: adding, reading, forgetting
+ *   history.c           the history of a fleet, an SQLite file: opening, adding, forgetting
+ *   history_read.c      reading measurements of the history into a fleet; the list of its GPUs
  *   history_values.c    the values of a measurement as bytes, and back
  *   history_change.c    the figures of a GPU against its own earlier measurements
  *   history_cards.c     cards that were swapped or moved; fingerprints
- *   history_judge.c     the two above, as findings of a judgement (history.h declares all four)
+ *   history_judge.c     the two above, as findings of a judgement (history.h declares all of them)
  *   generate.c          fleets made from measurements of real GPUs, with faults
  *
  * Data flow:

@@ -148,9 +148,8 @@ enum fth_status fth_store_fail(const struct fth_store *store, const char *what,
     case SQLITE_CORRUPT:
         return fth_fail(
             error, FTH_INVALID, what, path,
-            "the file is damaged (%s); nothing was changed. Import an export into a new file, or "
-            "try 'sqlite3 FILE .recover'",
-            sqlite3_errmsg(database));
+            "the file is damaged (%s); nothing was changed. %s, or try 'sqlite3 FILE .recover'",
+            sqlite3_errmsg(database), store->format->recover_hint);
     case SQLITE_READONLY:
     case SQLITE_PERM:
         if (code == SQLITE_READONLY_ROLLBACK)

@@ -107,6 +107,8 @@ struct fth_store_format {
     const char *operation;    /* of errors: "open fingerprint store" */
     const char *default_file; /* below the user's folder for data */
     const char *create_hint;  /* what creates a file: "enroll a GPU" */
+    const char *recover_hint; /* what helps if it is damaged: "Import an export into a new file" */
+    uint64_t max_bytes;       /* of the file, unless the caller sets another limit */
     uint32_t application_id;  /* in the header of the file, which tells the kinds apart */
     int version;              /* of the schema */
     /* migrations[i] converts version i to version i + 1. A released migration must never be

@@ -14,9 +14,6 @@
 /* Default of how long a process waits for another one that is writing. A write takes some
  * milliseconds, so this is generous. */
 enum { DEFAULT_WAIT_MS = 10000 };
-/* Default of the largest store. Chosen: half of the largest document that is imported, so that
- * stores can be exported and imported again. An H200 with 8 runs takes 20 KB. */
-#define DEFAULT_MAX_BYTES ((uint64_t)128 << 20)
 /* Steps of SQLite's virtual machine that a statement may take per byte of the largest store.
  * Chosen: eight times what reading the shortest rows takes. A processor executes some 50 million
  * steps per second. */
@@ -240,7 +237,7 @@ enum fth_status fth_store_open_format(const struct fth_store_format *format, con
     store->format = format;
     store->read_only = known.read_only;
     store->wait_ms = known.wait_ms ? known.wait_ms : DEFAULT_WAIT_MS;
-    store->max_bytes = known.max_bytes ? known.max_bytes : DEFAULT_MAX_BYTES;
+    store->max_bytes = known.max_bytes ? known.max_bytes : format->max_bytes;
     store->max_steps = store->max_bytes > UINT64_MAX / STEPS_PER_BYTE
                            ? UINT64_MAX
                            : STEPS_PER_BYTE * store->max_bytes;
