@@ -1,6 +1,6 @@
 /* Reads measurements of the history into a fleet, and lists its GPUs. Every row is checked: another
  * program can have written the file. */
-#include "fleet/history.h"
+#include "fleet/history/history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,14 @@
-/* The parts of the history of a fleet: see fleet.h for the files. */
+/* The history of a fleet: measurements of many GPUs over time, in an SQLite file, and what they
+ * show (docs/fleets.md).
+ *
+ *   history.c         the file: opening, adding, forgetting
+ *   history_read.c    reading measurements of the history into a fleet; the list of its GPUs
+ *   history_values.c  the values of a measurement as bytes, and back
+ *   history_change.c  the figures of a GPU against its own earlier measurements
+ *   history_cards.c   cards that were swapped or moved
+ *   card_maps.c       fingerprints: which measurements can be of the same chip
+ *   history_judge.c   changes and cards as findings and notes of a judgement
+ */
 #ifndef FTH_FLEET_HISTORY_H
 #define FTH_FLEET_HISTORY_H
 
@@ -124,7 +134,8 @@ enum fth_card_event_kind {
     FTH_CARD_MOVED,      /* it is in another host or slot */
     FTH_CARD_OTHER_CHIP, /* the UUID is the same, but the fingerprint is not */
     FTH_CARD_RECOGNISED, /* a card without a UUID, by its fingerprint */
-    FTH_CARD_UNDECIDED   /* likewise, but several cards have such a fingerprint */
+    FTH_CARD_UNDECIDED,  /* likewise, but several cards have such a fingerprint */
+    FTH_CARD_UNKNOWN     /* a card without a UUID, whose fingerprint no known card has */
 };
 struct fth_card_event {
     enum fth_card_event_kind kind;
@@ -141,6 +152,8 @@ struct fth_card_events {
     struct fth_card_event *items; /* in the order of time, then of hosts and slots */
     size_t count, capacity;
 };
+/* Returns the name of a kind in documents: "replaced", "moved", ... */
+const char *fth_card_event_name(enum fth_card_event_kind kind);
 /* Finds the events in an arranged fleet that has all measurements of a history. */
 FTH_MUST_USE enum fth_status fth_card_events_find(const struct fth_fleet *fleet,
                                                   struct fth_card_events *events,
@@ -148,9 +161,11 @@ FTH_MUST_USE enum fth_status fth_card_events_find(const struct fth_fleet *fleet,
 /* Releases the events. */
 void fth_card_events_fini(struct fth_card_events *events);
 
+/* ---- card_maps.c ---- */
+
 /* A fingerprint: the mean map of several measurements. */
 struct fth_card_map {
-    double *mean; /* [sms] latency of the L2 from an SM / median over the SMs */
+    double *mean; /* [sms] latency of the L2 from an SM / mean over the SMs */
     size_t sms, runs;
 };
 /* Computes the distance of two maps: the root mean square of their differences, in standard
@@ -165,8 +180,14 @@ FTH_MUST_USE enum fth_status fth_card_noise(const struct fth_fleet *fleet, doubl
 FTH_MUST_USE enum fth_status fth_card_map(const struct fth_history_span *span,
                                           struct fth_arena *arena, struct fth_card_map *map,
                                           struct fth_error *error);
+/* Finds the measurement of a span at which the map changed most: *distance is the distance between
+ * the mean maps of at least `min_runs` measurements before and from measurement *split on; 0 if
+ * there are too few. `sms`: number of SMs of the maps that are compared, at least 1. */
+FTH_MUST_USE enum fth_status fth_card_change(const struct fth_history_span *span, size_t sms,
+                                             size_t min_runs, double noise, size_t *split,
+                                             double *distance, struct fth_error *error);
 /* Largest distance of maps that are taken as those of one chip, and smallest distance of those that
- * are taken as those of two chips. Between them, fathom does not decide. See history_cards.c. */
+ * are taken as those of two chips. Between them, fathom does not decide. See card_maps.c. */
 extern const double fth_card_same_limit, fth_card_other_limit;
 
 #endif

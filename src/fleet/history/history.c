@@ -5,7 +5,7 @@
  * refer to it by number. The values of a measurement are bytes (history_values.c). A measurement
  * is recognised by its key, a hash of everything that the row says except its group, which the user
  * chooses, and the name of its file. */
-#include "fleet/history.h"
+#include "fleet/history/history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

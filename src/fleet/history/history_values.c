@@ -12,7 +12,7 @@
  * Most figures are whole numbers or have one decimal, so they take 1 to 6 bytes. Every value reads
  * back as the same number. The bytes can come from a hostile file; the reader checks all of them.
  */
-#include "fleet/history.h"
+#include "fleet/history/history.h"
 
 #include <math.h>
 #include <stdlib.h>
