@@ -188,14 +188,14 @@ static const char *keep_text(struct fth_fleet_judgement *judgement, const char *
 /* Adds a change as a finding, unless the comparison with other GPUs already found the figure. */
 static enum fth_status note_change(struct comparison *comparison, struct fth_fleet_result *result,
                                    const struct fth_history_change *change, size_t tested,
-                                   const char *note, struct fth_error *error)
+                                   const char *context, struct fth_error *error)
 {
     struct fth_fleet_judgement *judgement = comparison->judgement;
     const struct fth_fleet_figure *figure = &judgement->fleet->figures[change->figure];
     const double p = fmin(1, change->p * (double)tested);
     struct fth_fleet_finding *known = find_finding(result, figure->name);
     if (known) {
-        known->note = known->note ? known->note : keep_text(judgement, note);
+        known->context = keep_text(judgement, context);
         return FTH_OK;
     }
     const struct fth_fleet_finding finding = {
@@ -209,12 +209,13 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
         .worse = change->worse,
         .distance = change->distance,
         .p = p,
+        .single_p = change->p,
         .measurements = change->now_count,
         .deviating = change->now_count,
         .severe = figure->kind <= FTH_FLEET_TIME && fabs(change->effect) >= severe_effect &&
                   p * (double)judgement->fleet->gpu_count < severe_p,
         .history = true,
-        .note = keep_text(judgement, note),
+        .context = keep_text(judgement, context),
     };
     return add_finding(judgement, result, &finding, error);
 }
@@ -258,20 +259,20 @@ static enum fth_status compare_gpu(struct comparison *comparison, size_t index,
     struct fth_history_span before;
     struct fth_history_change *changes = NULL;
     size_t count = 0;
-    const char *note = NULL;
+    const char *context = NULL;
     FTH_TRY(read_earlier(comparison, &now, gpu->name, earlier, &before, error));
     if (before.count == 0)
         return FTH_OK;
     FTH_TRY(fth_history_compare(&before, &now, &comparison->noise, &earlier->arena, &changes,
                                 &count, error));
-    FTH_TRY(fth_history_context(&before, &now, &earlier->arena, &note, error));
+    FTH_TRY(fth_history_context(&before, &now, &earlier->arena, &context, error));
     const size_t tested = count_tested(fleet, changes, count);
     const bool other_driver = has_other_driver(&before, &now);
     for (size_t i = 0; i < count; i++)
         if (is_reason(comparison, &changes[i], tested, other_driver,
                       fleet->figures[changes[i].figure].kind))
             FTH_TRY(note_change(comparison, &comparison->judgement->results[index], &changes[i],
-                                tested, note, error));
+                                tested, context, error));
     return FTH_OK;
 }
 
