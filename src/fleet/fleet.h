@@ -365,10 +365,9 @@ struct fth_fleet_finding {
     size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
     bool severe;                   /* makes the verdict "failed" */
     const char *note; /* a sentence about the rule that applies, such as "The link has fewer lanes
-                       * than it can have."; NULL: none */
+                       * than it can have.", or what else changed; NULL: none */
     double single_p;  /* p before the adjustment for the number of figures */
-    bool history; /* compared with earlier measurements of the same GPU; `usual` is theirs */
-    const char *context; /* what else changed since then: "driver 580.1 -> 590.2"; NULL: nothing */
+    bool history;     /* compared with earlier measurements of the same GPU; `usual` is theirs */
 };
 
 /* The verdict for a GPU. */
@@ -435,7 +434,8 @@ struct fth_fleet_judgement {
     const char **columns; /* figures of the heat map: RATE and TIME */
     size_t column_count;
     size_t healthy, suspect, failed, not_judged;
-    const char **notes; /* sentences about cards that were swapped or moved (history/history_judge.c) */
+    const char *
+        *notes; /* sentences about cards that were swapped or moved (history/history_judge.c) */
     size_t note_count, note_capacity;
 };
 

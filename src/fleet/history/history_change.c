@@ -333,7 +333,7 @@ static void note_texts(struct fth_buffer *note, const char *what, const char *ol
 {
     if (!old || !new || strcmp(old, new) == 0)
         return;
-    fth_buffer_format(note, "%s%s %s -> %s", note->size ? ", " : "", what, old, new);
+    fth_buffer_format(note, "%s%s %s -> %s", note->size ? ", " : "Also changed: ", what, old, new);
 }
 
 /* Returns the value of a figure in one measurement of a span. */
@@ -390,6 +390,7 @@ enum fth_status fth_history_context(const struct fth_history_span *before,
                     find_named(before, before->count - 1, circumstances[i].figure),
                     find_named(now, 0, circumstances[i].figure));
     enum fth_status status = FTH_OK;
+    fth_buffer_text(&text, text.size > 0 ? "." : "");
     if (text.size > 0 && !text.failed)
         *note = fth_arena_text(arena, text.data);
     if (text.failed || (text.size > 0 && !*note))

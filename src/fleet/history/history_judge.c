@@ -164,17 +164,10 @@ static enum fth_status add_finding(struct fth_fleet_judgement *judgement,
                                    struct fth_fleet_result *result,
                                    const struct fth_fleet_finding *finding, struct fth_error *error)
 {
-    /* The findings of a judgement are in its arena, so they are not extended in place. */
-    struct fth_fleet_finding *findings =
-        fth_arena_array(&judgement->arena, result->finding_count + 1, sizeof *findings);
-    if (!findings)
+    if (!fth_grow((void **)&result->findings, result->finding_count, &result->finding_capacity,
+                  sizeof *result->findings))
         return fth_no_memory(error, operation, NULL);
-    if (result->finding_count)
-        memcpy(findings, result->findings, result->finding_count * sizeof *findings);
-    findings[result->finding_count] = *finding;
-    result->findings = findings;
-    result->finding_count++;
-    result->finding_capacity = result->finding_count;
+    result->findings[result->finding_count++] = *finding;
     worsen(judgement, result, finding->severe);
     return FTH_OK;
 }
@@ -195,7 +188,7 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
     const double p = fmin(1, change->p * (double)tested);
     struct fth_fleet_finding *known = find_finding(result, figure->name);
     if (known) {
-        known->context = keep_text(judgement, context);
+        known->note = known->note ? known->note : keep_text(judgement, context);
         return FTH_OK;
     }
     const struct fth_fleet_finding finding = {
@@ -215,7 +208,7 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
         .severe = figure->kind <= FTH_FLEET_TIME && fabs(change->effect) >= severe_effect &&
                   p * (double)judgement->fleet->gpu_count < severe_p,
         .history = true,
-        .context = keep_text(judgement, context),
+        .note = keep_text(judgement, context),
     };
     return add_finding(judgement, result, &finding, error);
 }
