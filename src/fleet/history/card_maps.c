@@ -9,13 +9,13 @@
  *
  * It is about 1 for maps of one chip, whatever the numbers of runs, and grows with them for others.
  *
- * The limits come from 15 measurements each of four H200s. The noise of one measurement is 0.84 %,
- * because the map also depends on the memory that the driver allocates. Distances of random parts
- * of the measurements of one card have a standard deviation of 0.09 and a maximum of 1.34 (4000
- * draws). So the limit for "other" is five standard deviations above 1. Of the four cards, three
- * have the same map, and the fourth differs from it by 0.53 %: at the limit for "other", this needs
- * about six measurements on both sides. Cards with the same map cannot be told apart; a match
- * therefore means "can be this card", and only if no other card matches, "is this card". */
+ * The limits come from 15 measurements each of four H200s. The noise of one measurement is 0.82 %,
+ * because the map also depends on the memory that the driver allocates. Distances between random
+ * parts of the measurements of one card have a standard deviation of 0.08 and a maximum of 1.41
+ * (4000 draws). So the limit for "other" is six standard deviations above 1. Of the four cards,
+ * three have the same map, and the fourth differs from it by about 0.5 %: to exceed the limit, this
+ * needs about seven measurements on both sides. Cards with the same map cannot be told apart; a
+ * match therefore means "can be this card", and only if no other card matches, "is this card". */
 #include "fleet/history/history.h"
 
 #include <math.h>
@@ -26,8 +26,8 @@ static const char operation[] = "compare fingerprints";
 
 const double fth_card_same_limit = 1.25, fth_card_other_limit = 1.5;
 
-/* Standard deviation of one measurement on H200s, as a fraction of the median over the SMs. */
-static const double usual_noise = 0.0084;
+/* Standard deviation of one measurement on H200s, as a fraction of the mean over the SMs. */
+static const double usual_noise = 0.0082;
 /* Differences of successive maps that are required to estimate the noise. Chosen. */
 enum { MIN_DIFFERENCES = 10 };
 
