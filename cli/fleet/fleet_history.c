@@ -17,7 +17,7 @@ static int64_t days_of(int year, int month, int day)
            719468;
 }
 
-/* Reads a number of `count` digits, and moves behind it. Returns -1 if there are not so many. */
+/* Reads a number of `count` digits, and moves behind it. Returns -1 if there are fewer. */
 static int read_digits(const char **text, int count)
 {
     int number = 0;
