@@ -117,8 +117,6 @@ FTH_MUST_USE enum fth_status fth_history_compare(const struct fth_history_span *
                                                  struct fth_arena *arena,
                                                  struct fth_history_change **changes, size_t *count,
                                                  struct fth_error *error);
-/* Returns P(|T| > t) / 2 for Student's distribution with `freedom` degrees of freedom, t >= 0. */
-double fth_student_tail(double t, double freedom);
 /* Writes what else differs between the last measurement before and the first one now: driver,
  * board, clocks, host, slot. Returns a text in the arena, NULL if nothing differs. */
 FTH_MUST_USE enum fth_status fth_history_context(const struct fth_history_span *before,

@@ -14,6 +14,7 @@
  * of them were made within minutes, it does not, and only the minimum effect of the judgement
  * prevents alarms. */
 #include "fleet/history/history.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,45 +34,6 @@ static const double min_noise = 2e-4;
 static const double median_variance = 1.5708;
 /* Equal values that are required before a change of an exact figure is reported. Chosen. */
 enum { MIN_EXACT = 3 };
-
-/* ---- Student's distribution ---- */
-
-/* Computes the continued fraction of the incomplete beta function (Press et al., "Numerical
- * Recipes", 6.4; modified Lentz's method). */
-static double beta_fraction(double a, double b, double x)
-{
-    const double tiny = 1e-300;
-    double c = 1, d = 1 - (a + b) * x / (a + 1);
-    d = 1 / (fabs(d) < tiny ? tiny : d);
-    double result = d;
-    for (int m = 1; m <= 200; m++) {
-        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        d = 1 + even * d;
-        c = 1 + even / c;
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        c = fabs(c) < tiny ? tiny : c;
-        result *= d * c;
-        d = 1 + odd * d;
-        c = 1 + odd / c;
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        c = fabs(c) < tiny ? tiny : c;
-        result *= d * c;
-        if (fabs(d * c - 1) < 1e-12)
-            break;
-    }
-    return result;
-}
-
-double fth_student_tail(double t, double freedom)
-{
-    const double a = freedom / 2, b = 0.5, x = freedom / (freedom + t * t);
-    const double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
-    if (t <= 0)
-        return 0.5;
-    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a / 2
-                                     : (1 - front * beta_fraction(b, a, 1 - x) / b) / 2;
-}
 
 /* ---- values of a span ---- */
 

@@ -92,8 +92,7 @@ static void measurement_rows(const struct fth_fleet *fleet,
     for (size_t i = 0; i < measurement->value_count; i++) {
         const struct fth_fleet_value *value = &measurement->values[i];
         fth_buffer_append(out, begin->data ? begin->data : "", begin->size);
-        fth_buffer_text(out, fleet->figures[value->figure].name);
-        fth_buffer_text(out, ",");
+        fth_csv_cell(out, fleet->figures[value->figure].name, false);
         if (isfinite(value->number)) {
             fth_buffer_text(out, fth_number_format(value->number, number, sizeof number));
             fth_buffer_text(out, ",\n");

@@ -28,6 +28,17 @@ void fth_figure_text(const char *figure, double number, struct fth_buffer *out)
         fth_buffer_text(out, fth_number_format(fth_round_digits(number, 5), text, sizeof text));
 }
 
+void fth_foreign_text(const char *before, const char *text, const char *after,
+                      struct fth_buffer *out)
+{
+    enum { MAX_COLUMNS = 400 }; /* Chosen: several lines. */
+    if (!text)
+        return;
+    fth_buffer_text(out, before);
+    fth_text_append(out, text, MAX_COLUMNS, "...");
+    fth_buffer_text(out, after);
+}
+
 /* Appends "N GPUs", "1 GPU". */
 static void put_count(size_t count, const char *noun, struct fth_buffer *out)
 {
@@ -47,7 +58,7 @@ static void put_summary(const struct fth_fleet_judgement *judgement,
                       judgement->healthy, judgement->suspect, judgement->failed,
                       judgement->not_judged);
     for (size_t i = 0; i < judgement->note_count; i++)
-        fth_buffer_format(&text, "%s\n", judgement->notes[i]);
+        fth_foreign_text("", judgement->notes[i], "\n", &text);
     fth_write_prose(&text, options, out);
 }
 
@@ -56,7 +67,7 @@ static void put_summary(const struct fth_fleet_judgement *judgement,
 /* Appends the cells of a finding: figure, value, usual value, effect. */
 static void finding_cells(const struct fth_fleet_finding *finding, struct fth_buffer cells[4])
 {
-    fth_buffer_text(&cells[0], finding->figure);
+    fth_text_append(&cells[0], finding->figure, 60, "...");
     if (finding->text)
         fth_text_append(&cells[1], finding->text, 30, "...");
     else if (!isnan(finding->value))
@@ -72,17 +83,16 @@ static void finding_cells(const struct fth_fleet_finding *finding, struct fth_bu
         fth_buffer_format(&cells[3], "%+.1f %%", 100 * finding->effect);
 }
 
-/* Appends what is particular about a finding. */
-static void put_remarks(const struct fth_fleet_finding *finding, struct fth_buffer *line)
+/* Appends the end of the line of a finding, and its note in a line of its own. */
+static void end_finding(const struct fth_fleet_finding *finding, struct fth_buffer *line)
 {
-    const char *separator = "  ";
-    if (finding->deviating && finding->deviating < finding->measurements) {
-        fth_buffer_format(line, "%sin %zu of %zu measurements", separator, finding->deviating,
+    if (finding->deviating && finding->deviating < finding->measurements)
+        fth_buffer_format(line, "  in %zu of %zu measurements", finding->deviating,
                           finding->measurements);
-        separator = ", ";
-    }
-    if (finding->note)
-        fth_buffer_format(line, "%s(%s)", separator, finding->note);
+    while (line->size && line->data[line->size - 1] == ' ')
+        line->data[--line->size] = '\0';
+    fth_buffer_text(line, "\n");
+    fth_foreign_text("    ", finding->note, "\n", line);
 }
 
 /* Appends the findings of a GPU as aligned columns. A line that is too wide is broken. */
@@ -116,10 +126,7 @@ static void put_findings(const struct fth_fleet_result *result,
             line.failed = line.failed || rows[i][j].failed;
             fth_buffer_fini(&rows[i][j]);
         }
-        put_remarks(&result->findings[i], &line);
-        while (line.size && line.data[line.size - 1] == ' ')
-            line.data[--line.size] = '\0';
-        fth_buffer_text(&line, "\n");
+        end_finding(&result->findings[i], &line);
         fth_write_prose(&line, options, out);
     }
     if (count < result->finding_count)
@@ -134,16 +141,12 @@ static void put_gpu(const struct fth_fleet_judgement *judgement,
     static const char *const verdicts[] = {"healthy", "suspect", "failed", "not judged"};
     const struct fth_fleet_gpu *gpu = fth_judged_gpu(judgement, result);
     struct fth_buffer text = {0};
-    fth_buffer_format(&text, "\n%s", gpu->name);
-    if (gpu->host && strcmp(gpu->host, gpu->name) != 0)
-        fth_buffer_format(&text, " on %s", gpu->host);
-    if (gpu->group)
-        fth_buffer_format(&text, " (%s)", gpu->group);
+    fth_foreign_text("\n", gpu->name, "", &text);
+    fth_foreign_text(" on ", gpu->host, "", &text);
+    fth_foreign_text(" (", gpu->group, ")", &text);
     fth_buffer_format(&text, ": %s\n", verdicts[result->verdict]);
-    if (result->cause)
-        fth_buffer_format(&text, "  %s\n", result->cause);
-    if (result->reason)
-        fth_buffer_format(&text, "  %s\n", result->reason);
+    fth_foreign_text("  ", result->cause, "\n", &text);
+    fth_foreign_text("  ", result->reason, "\n", &text);
     fth_write_prose(&text, options, out);
     put_findings(result, options, out);
 }
@@ -177,9 +180,10 @@ static void put_groups(const struct fth_fleet_judgement *judgement,
     fth_buffer_text(&text, "\nGPUs that differ together from the others:\n");
     for (size_t i = 0; i < judgement->group_count && (options->all || i < MAX_GROUPS); i++) {
         const struct fth_fleet_group_finding *group = &judgement->groups[i];
-        fth_buffer_format(&text, "  %s %s (", group->kind, group->name);
+        fth_buffer_format(&text, "  %s ", group->kind);
+        fth_foreign_text("", group->name, " (", &text);
         put_count(group->gpu_count, "GPU", &text);
-        fth_buffer_format(&text, "): %s ", group->figure);
+        fth_foreign_text("): ", group->figure, " ", &text);
         fth_figure_text(group->figure, group->value, &text);
         fth_buffer_text(&text, ", usually ");
         fth_figure_text(group->figure, group->usual, &text);
@@ -214,12 +218,12 @@ static size_t put_reason(const struct fth_fleet_judgement *judgement,
     fth_buffer_text(text, "  ");
     for (size_t i = 0; i < same && i < MAX_NAMES; i++) {
         const struct fth_fleet_gpu *gpu = fth_judged_gpu(judgement, first[i]);
-        fth_buffer_format(text, "%s%s%s%s", i ? ", " : "", gpu->name, gpu->host ? " on " : "",
-                          gpu->host ? gpu->host : "");
+        fth_foreign_text(i ? ", " : "", gpu->name, "", text);
+        fth_foreign_text(" on ", gpu->host, "", text);
     }
     if (same > MAX_NAMES)
         fth_buffer_format(text, " and %zu more", same - MAX_NAMES);
-    fth_buffer_format(text, ": %s\n", *reason ? reason : "no reason is known");
+    fth_foreign_text(": ", *reason ? reason : "no reason is known", "\n", text);
     return same;
 }
 
@@ -247,8 +251,10 @@ static void put_problems(const struct fth_fleet *fleet, const struct fth_report_
     struct fth_buffer text = {0};
     if (fleet->problem_count)
         fth_buffer_text(&text, "\nFiles without a measurement of a GPU:\n");
-    for (size_t i = 0; i < fleet->problem_count && i < MAX_PROBLEMS; i++)
-        fth_buffer_format(&text, "  %s: %s\n", fleet->problems[i].file, fleet->problems[i].reason);
+    for (size_t i = 0; i < fleet->problem_count && i < MAX_PROBLEMS; i++) {
+        fth_foreign_text("  ", fleet->problems[i].file, "", &text);
+        fth_foreign_text(": ", fleet->problems[i].reason, "\n", &text);
+    }
     if (fleet->problem_count > MAX_PROBLEMS)
         fth_buffer_format(&text, "  and %zu more\n", fleet->problem_count - MAX_PROBLEMS);
     fth_write_prose(&text, options, out);

@@ -267,19 +267,6 @@ static void test_large(void **state)
 
 /* ---- changes ---- */
 
-/* The tails of Student's distribution (R: pt(-t, freedom)). */
-static void test_student(void **state)
-{
-    (void)state;
-    static const double cases[][3] = {{0, 5, 0.5},         {1, 1, 0.25},
-                                      {2, 10, 0.03669402}, {5, 30, 1.16528e-5},
-                                      {12, 4, 1.3818e-4},  {1.959964, 1e6, 0.025}};
-    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
-        const double tail = fth_student_tail(cases[i][0], cases[i][1]);
-        assert_true(fabs(tail / cases[i][2] - 1) < 1e-3);
-    }
-}
-
 /* Ten GPUs with `days` measurements and a noise of 0.45 %; then one day on which GPU 0 has `factor`
  * times its bandwidth. Returns the judgement of that day with the history. */
 static struct fth_fleet_judgement *judge_last(int days, double factor, const char *driver,
@@ -446,7 +433,6 @@ int main(void)
         cmocka_unit_test_teardown(test_damaged, remove_store),
         cmocka_unit_test_teardown(test_other_kinds, remove_store),
         cmocka_unit_test_teardown(test_large, remove_store),
-        cmocka_unit_test(test_student),
         cmocka_unit_test_teardown(test_worse, remove_store),
         cmocka_unit_test_teardown(test_not_worse, remove_store),
         cmocka_unit_test_teardown(test_false_alarms, remove_store),
