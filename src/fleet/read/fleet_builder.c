@@ -92,8 +92,8 @@ static enum fth_status add_value(struct fth_fleet_builder *builder, uint32_t fig
     if (!fth_grow((void **)&builder->values, builder->value_count, &builder->value_capacity,
                   sizeof *builder->values))
         return fth_no_memory(error, operation, builder->draft.file);
-    builder->values[builder->value_count++] =
-        (struct fth_fleet_value){figure, (float)confidence, number, text};
+    builder->values[builder->value_count++] = (struct fth_fleet_value){
+        figure, confidence >= 0 && confidence <= 1 ? (float)confidence : NAN, number, text};
     return FTH_OK;
 }
 
