@@ -50,6 +50,8 @@ static void figures_have_kinds(void **state)
         {"device.clock_resolution_cycles", FTH_FLEET_CONTEXT},
         {"device.gpc_by_sm", FTH_FLEET_CONTEXT},
         {"l2.latency_by_sm_cycles", FTH_FLEET_CONTEXT},
+        {"l2.slice_latency_cycles", FTH_FLEET_CONTEXT},
+        {"l1.disturbed_by_warp", FTH_FLEET_CONTEXT},
         {"l1.resident_bytes", FTH_FLEET_CONTEXT},
         {"l2.onset_bytes", FTH_FLEET_CONTEXT},
         {"l1.full_miss_bytes", FTH_FLEET_CONTEXT},
