@@ -40,7 +40,7 @@ static const struct rule exceptions[] = {
     {"pcie_lanes", FTH_FLEET_STATE},
     {"pcie_replays", FTH_FLEET_STATE},
     {"nvlink*", FTH_FLEET_STATE},
-    {"throttling", FTH_FLEET_STATE},
+    {"*throttling", FTH_FLEET_STATE},
     /* Circumstances of the measurement. The times of throttling grow as long as the driver is
      * loaded. */
     {"throttle_*", FTH_FLEET_CONTEXT},

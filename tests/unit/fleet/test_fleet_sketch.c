@@ -67,6 +67,21 @@ static void quantiles_are_interpolated(void **state)
     fth_sketch_fini(&sketch);
 }
 
+/* The smallest and the largest positive double. */
+static void extreme_numbers_are_added(void **state)
+{
+    (void)state;
+    static const double numbers[] = {4.94e-324, 1.7976931348623157e308};
+    for (size_t i = 0; i < FTH_COUNT(numbers); i++) {
+        struct fth_sketch sketch = {0};
+        put(&sketch, numbers[i]);
+        const double median = fth_sketch_quantile(&sketch, 0.5);
+        assert_true(median > 0 && isfinite(median));
+        assert_int_equal(sketch.bins[0].index, i ? 3548913 : -3722201);
+        fth_sketch_fini(&sketch);
+    }
+}
+
 static void only_positive_numbers_are_added(void **state)
 {
     (void)state;
@@ -114,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_nearly_exact),
         cmocka_unit_test(quantiles_are_interpolated),
+        cmocka_unit_test(extreme_numbers_are_added),
         cmocka_unit_test(only_positive_numbers_are_added),
         cmocka_unit_test(merging_gives_the_sketch_of_all),
     };
