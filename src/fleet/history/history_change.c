@@ -43,15 +43,14 @@ static const struct fth_fleet_value *value_at(const struct fth_history_span *spa
     return fth_fleet_find(&span->fleet->measurements[span->measurements[index]], figure);
 }
 
-/* Collects the logarithms of a figure in the order of time. Returns their number. */
-static size_t collect_logarithms(const struct fth_history_span *span, uint32_t figure,
-                                 double *logarithms)
+/* Collects the positive numbers of a figure in the order of time. Returns how many there are. */
+static size_t collect_numbers(const struct fth_history_span *span, uint32_t figure, double *numbers)
 {
     size_t count = 0;
     for (size_t i = 0; i < span->count; i++) {
         const struct fth_fleet_value *value = value_at(span, i, figure);
         if (value && value->number > 0)
-            logarithms[count++] = log(value->number);
+            numbers[count++] = value->number;
     }
     return count;
 }
@@ -63,14 +62,14 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the differences of successive values of a GPU to a list. */
-static bool add_differences(const double *logarithms, size_t count, double **list, size_t *size,
+/* Adds the differences of the logarithms of successive values of a GPU to a list. */
+static bool add_differences(const double *numbers, size_t count, double **list, size_t *size,
                             size_t *capacity)
 {
     for (size_t i = 1; i < count; i++) {
         if (!fth_grow((void **)list, *size, capacity, sizeof **list))
             return false;
-        (*list)[(*size)++] = fabs(logarithms[i] - logarithms[i - 1]);
+        (*list)[(*size)++] = fabs(log(numbers[i] / numbers[i - 1]));
     }
     return true;
 }
@@ -92,10 +91,9 @@ static double deviation_of(double *differences, size_t count)
     return fmax(fmax(1.4826 * median, high / 1.6449) / sqrt(2), min_noise);
 }
 
-/* Estimates the noise of one figure. `logarithms` has space for the values of a GPU. */
-static enum fth_status find_noise(const struct fth_fleet *fleet, uint32_t figure,
-                                  double *logarithms, double *deviation, size_t *count,
-                                  struct fth_error *error)
+/* Estimates the noise of one figure. `numbers` has space for the values of a GPU. */
+static enum fth_status find_noise(const struct fth_fleet *fleet, uint32_t figure, double *numbers,
+                                  double *deviation, size_t *count, struct fth_error *error)
 {
     double *differences = NULL;
     size_t capacity = 0;
@@ -105,8 +103,8 @@ static enum fth_status find_noise(const struct fth_fleet *fleet, uint32_t figure
         const struct fth_fleet_gpu *gpu = &fleet->gpus[i];
         const struct fth_history_span span = {fleet, fleet->by_gpu + gpu->first_measurement,
                                               gpu->measurement_count};
-        const size_t known = collect_logarithms(&span, figure, logarithms);
-        good = add_differences(logarithms, known, &differences, count, &capacity);
+        const size_t known = collect_numbers(&span, figure, numbers);
+        good = add_differences(numbers, known, &differences, count, &capacity);
     }
     *deviation = good ? deviation_of(differences, *count) : (double)NAN;
     free(differences);
@@ -122,9 +120,9 @@ enum fth_status fth_history_noise(const struct fth_fleet *fleet, struct fth_hist
     noise->figures = fth_arena_array(arena, figures + 1, sizeof *noise->figures);
     noise->deviations = fth_arena_array(arena, figures + 1, sizeof *noise->deviations);
     noise->counts = fth_arena_array(arena, figures + 1, sizeof *noise->counts);
-    double *logarithms = calloc(fleet->measurement_count + 1, sizeof *logarithms);
+    double *numbers = calloc(fleet->measurement_count + 1, sizeof *numbers);
     enum fth_status status = FTH_OK;
-    if (!noise->figures || !noise->deviations || !noise->counts || !logarithms)
+    if (!noise->figures || !noise->deviations || !noise->counts || !numbers)
         status = fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < figures && status == FTH_OK; i++)
         noise->figures[i] = fleet->figures[i].name;
@@ -134,13 +132,13 @@ enum fth_status fth_history_noise(const struct fth_fleet *fleet, struct fth_hist
         const uint32_t figure = fth_fleet_figure_find(fleet, noise->figures[i]);
         noise->deviations[i] = NAN;
         if (fleet->figures[figure].kind <= FTH_FLEET_TIME)
-            status = find_noise(fleet, figure, logarithms, &noise->deviations[i], &noise->counts[i],
-                                error);
+            status =
+                find_noise(fleet, figure, numbers, &noise->deviations[i], &noise->counts[i], error);
         noise->figures[i] = fth_arena_text(arena, noise->figures[i]);
         if (status == FTH_OK && !noise->figures[i])
             status = fth_no_memory(error, operation, NULL);
     }
-    free(logarithms);
+    free(numbers);
     if (status != FTH_OK)
         fth_history_noise_fini(noise);
     return status;
@@ -182,12 +180,12 @@ static bool compare_numbers_of(const struct fth_history_span *before,
 {
     const struct fth_fleet_figure *figure = &now->fleet->figures[new_figure];
     double *old = work, *new = work + before->count, shared, squares = 0;
-    const size_t old_count = collect_logarithms(before, old_figure, old);
-    const size_t new_count = collect_logarithms(now, new_figure, new);
+    const size_t old_count = collect_numbers(before, old_figure, old);
+    const size_t new_count = collect_numbers(now, new_figure, new);
     if (old_count == 0 || new_count == 0)
         return false;
     for (size_t i = 1; i < old_count; i++)
-        squares += (old[i] - old[i - 1]) * (old[i] - old[i - 1]) / 2;
+        squares += pow(log(old[i] / old[i - 1]), 2) / 2;
     double freedom = shared_noise(noise, figure->name, &shared);
     if (freedom > 0)
         squares += freedom * shared * shared;
@@ -196,15 +194,15 @@ static bool compare_numbers_of(const struct fth_history_span *before,
         return false;
     const double deviation = fmax(sqrt(squares / freedom), min_noise);
     const double from = fth_fleet_median(old, old_count), to = fth_fleet_median(new, new_count);
+    const double step = log(to / from);
     *change = (struct fth_history_change){.figure = new_figure,
-                                          .before = exp(from),
-                                          .now = exp(to),
-                                          .effect = expm1(to - from),
+                                          .before = from,
+                                          .now = to,
+                                          .effect = to / from - 1,
                                           .before_count = old_count,
                                           .now_count = new_count};
     change->distance =
-        (to - from) /
-        (deviation * sqrt(variance_of_median(old_count) + variance_of_median(new_count)));
+        step / (deviation * sqrt(variance_of_median(old_count) + variance_of_median(new_count)));
     change->p = fth_student_tail(fabs(change->distance), freedom);
     change->worse = figure->kind == FTH_FLEET_RATE ? to < from : to > from;
     return true;

@@ -7,6 +7,7 @@
 #include "fleet/history/history.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,20 +300,41 @@ static enum fth_status copy_measurement(const struct fth_fleet *from,
     return fth_fleet_add(to, &draft, error);
 }
 
+/* Notes that a judgement has at most; a last one says how many there are more. Chosen. */
+enum { MAX_NOTES = 100 };
+
 static enum fth_status add_note(struct fth_fleet_judgement *judgement, const char *sentence,
                                 struct fth_error *error)
 {
+    if (!judgement->notes) {
+        judgement->notes =
+            fth_arena_array(&judgement->arena, MAX_NOTES + 1, sizeof *judgement->notes);
+        judgement->note_capacity = judgement->notes ? MAX_NOTES + 1 : 0;
+    }
     const char *text = fth_arena_text(&judgement->arena, sentence);
-    const char **notes =
-        fth_arena_array(&judgement->arena, judgement->note_count + 1, sizeof *notes);
-    if (!text || !notes)
+    if (!text || !judgement->notes)
         return fth_no_memory(error, operation, NULL);
-    if (judgement->note_count)
-        memcpy(notes, judgement->notes, judgement->note_count * sizeof *notes);
-    notes[judgement->note_count++] = text;
-    judgement->notes = notes;
-    judgement->note_capacity = judgement->note_count;
+    judgement->notes[judgement->note_count++] = text;
     return FTH_OK;
+}
+
+/* Adds a note, unless there are too many. *count: of all notes so far. */
+static enum fth_status add_few_notes(struct fth_fleet_judgement *judgement, const char *sentence,
+                                     size_t *count, struct fth_error *error)
+{
+    return (*count)++ < MAX_NOTES ? add_note(judgement, sentence, error) : FTH_OK;
+}
+
+/* Adds the last note if there are too many. */
+static enum fth_status add_last_note(struct fth_fleet_judgement *judgement, size_t count,
+                                     struct fth_error *error)
+{
+    char text[80];
+    if (count <= MAX_NOTES)
+        return FTH_OK;
+    snprintf(text, sizeof text, "%zu more cards; 'fathom fleet history' lists them after 'add'",
+             count - MAX_NOTES);
+    return add_note(judgement, text, error);
 }
 
 /* Returns the index of the judged GPU with this name, or the number of GPUs. */
@@ -327,9 +349,9 @@ static size_t find_gpu(const struct fth_fleet *fleet, const char *name)
 /* Adds an event that the newest measurements show. Another chip is also a finding. */
 static enum fth_status note_event(struct fth_fleet_judgement *judgement,
                                   const struct fth_fleet *all, const struct fth_card_event *event,
-                                  struct fth_error *error)
+                                  size_t *count, struct fth_error *error)
 {
-    FTH_TRY(add_note(judgement, event->sentence, error));
+    FTH_TRY(add_few_notes(judgement, event->sentence, count, error));
     const size_t gpu = find_gpu(judgement->fleet, all->gpus[event->gpu].name);
     if (event->kind != FTH_CARD_OTHER_CHIP || gpu == judgement->fleet->gpu_count)
         return FTH_OK;
@@ -359,6 +381,7 @@ static enum fth_status note_cards(struct comparison *comparison, struct fth_flee
         FTH_FLEET_HISTORY_OPTIONS(.newest = MAX_EARLIER);
     struct fth_card_events events = {.count = 0};
     int64_t first = INT64_MAX;
+    size_t count = 0;
     FTH_TRY(fth_history_load(comparison->history, &options, false, all, error));
     for (size_t i = 0; i < fleet->measurement_count; i++) {
         const struct fth_fleet_measurement *measurement = &fleet->measurements[i];
@@ -369,7 +392,9 @@ static enum fth_status note_cards(struct comparison *comparison, struct fth_flee
     enum fth_status status = fth_card_events_find(all, &events, error);
     for (size_t i = 0; i < events.count && status == FTH_OK; i++)
         if (events.items[i].time >= first)
-            status = note_event(judgement, all, &events.items[i], error);
+            status = note_event(judgement, all, &events.items[i], &count, error);
+    if (status == FTH_OK)
+        status = add_last_note(judgement, count, error);
     fth_card_events_fini(&events);
     return status;
 }

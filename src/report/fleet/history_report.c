@@ -379,17 +379,17 @@ static void put_title(const struct report *report, struct fth_buffer *text)
     first[strcspn(first, "T")] = last[strcspn(last, "T")] = '\0';
     fth_buffer_format(text, "%zu GPU%s, %zu measurement%s", gpus, gpus == 1 ? "" : "s",
                       report->measurements, report->measurements == 1 ? "" : "s");
-    if (report->last)
-        fth_buffer_format(text, " until %s", last);
-    if (report->first)
-        fth_buffer_format(text, ", the first on %s", first);
+    if (report->last && strcmp(first, last) != 0)
+        fth_buffer_format(text, " from %s to %s", report->first ? first : "an unknown time", last);
+    else if (report->last)
+        fth_buffer_format(text, " on %s", last);
     fth_buffer_text(text, ".\n");
 }
 
 static enum fth_status put_text(struct report *report, struct fth_error *error)
 {
     struct fth_buffer text = {0};
-    size_t listed = 0, changed = 0;
+    size_t listed = 0, changed = 0, repeated = 0;
     put_title(report, &text);
     for (size_t i = 0; i < report->events.count; i++)
         if (concerns(report, &report->events.items[i]))
@@ -397,10 +397,12 @@ static enum fth_status put_text(struct report *report, struct fth_error *error)
     for (size_t i = 0; i < report->count; i++) {
         changed += report->items[i].change_count > 0;
         listed += report->items[i].shown;
+        repeated += report->items[i].shown && report->items[i].gpu.measurements > 1;
         put_changes(&report->items[i], &text);
     }
     if (changed == 0)
-        fth_buffer_text(&text, "No figure changed by more than its noise.\n");
+        fth_buffer_text(&text, repeated ? "No figure changed by more than its noise.\n"
+                                        : "There is no earlier measurement to compare with.\n");
     if (listed > MAX_LISTED && !report->options->all)
         fth_buffer_format(&text, "The table has the first %d of %zu GPUs; --all shows all.\n",
                           MAX_LISTED, listed);
@@ -497,7 +499,7 @@ static void json_gpu(struct fth_json_writer *json, const struct report *report,
     put_number(json, "measurements", (double)gpu->measurements);
     put_time(json, "first_time", gpu->first_time);
     put_time(json, "last_time", gpu->last_time);
-    put_member(json, "also_changed", item->change_count ? item->note : NULL);
+    put_member(json, "note", item->change_count ? item->note : NULL);
     fth_json_key(json, "changes");
     fth_json_begin(json, '[', false);
     for (size_t i = 0; i < item->change_count; i++)
@@ -544,7 +546,6 @@ static enum fth_status put_json(struct report *report, struct fth_error *error)
             json_event(&json, report, &report->events.items[i]);
     fth_json_end(&json, ']');
     fth_json_end(&json, '}');
-    fth_buffer_text(report->out, "\n");
     return FTH_OK;
 }
 
