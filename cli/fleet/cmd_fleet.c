@@ -21,8 +21,12 @@ const struct cli_option cli_fleet_mix = {
     "also compare GPUs that differ in their drivers, boards, or both: drivers,boards"};
 const struct cli_option cli_fleet_store = {
     "store", 0, "FILE", CLI_WORD_FILE,
-    "use this history (an SQLite database). With judge: also compare each GPU with its own earlier "
+    "use this history, an SQLite database (default of add and history: fathom/fleet.db in "
+    "XDG_DATA_HOME or ~/.local/share). With judge: also compare each GPU with its own earlier "
     "measurements"};
+const struct cli_option cli_fleet_forget_before = {
+    "forget-before", 0, "DATE", CLI_WORD_NONE,
+    "with add: then remove all measurements before this date, such as 2026-01-31, for good"};
 const struct cli_option cli_fleet_all = {
     "all", 0, NULL, CLI_WORD_NONE, "with judge and check: also list the GPUs that are healthy"};
 const struct cli_option cli_fleet_quick = {
@@ -85,6 +89,7 @@ static const struct cli_option *const options[] = {
     &cli_fleet_mix,
     &cli_fleet_all,
     &cli_fleet_store,
+    &cli_fleet_forget_before,
     &cli_option_device,
     &cli_fleet_quick,
     &cli_option_require_gpu,
@@ -108,6 +113,10 @@ static const struct cli_example examples[] = {
     {"fathom fleet reference rack*.jsonl.zst -o fleet.ref.json",
      "what is usual for the GPUs of this fleet?"},
     {"fathom fleet check --reference fleet.ref.json", "is this node healthy?"},
+    {"fathom fleet add out/ --store fleet.db", "keep the measurements of this night"},
+    {"fathom fleet judge out/ --store fleet.db",
+     "also compare each GPU with its own earlier measurements"},
+    {"fathom fleet history node17 --store fleet.db", "what changed in this node?"},
     {"fathom fleet judge out/ --format prometheus -o fathom.prom",
      "verdicts and figures for a monitoring system"},
     {NULL, NULL},

@@ -18,7 +18,7 @@
 /* The options of the actions, next to those that other commands also have. */
 extern const struct cli_option cli_fleet_reference_file, cli_fleet_groups, cli_fleet_false_alarms,
     cli_fleet_min_effect, cli_fleet_mix, cli_fleet_store, cli_fleet_all, cli_fleet_quick,
-    cli_fleet_from, cli_fleet_gpus, cli_fleet_fault, cli_fleet_seed;
+    cli_fleet_from, cli_fleet_gpus, cli_fleet_fault, cli_fleet_seed, cli_fleet_forget_before;
 
 /* ---- the actions: words[0] is the name of the action, the other words are its arguments. They
  * return the exit code. ---- */
@@ -30,6 +30,14 @@ int cli_fleet_reference(const struct cli_arguments *arguments);
 int cli_fleet_add(const struct cli_arguments *arguments);
 int cli_fleet_history(const struct cli_arguments *arguments);
 int cli_fleet_generate(const struct cli_arguments *arguments);
+
+/* ---- fleet_history.c ---- */
+
+/* With --store, compares the GPUs of a judgement with their history. On failure it prints an error
+ * and returns the exit code. */
+int cli_fleet_judge_store(const struct cli_arguments *arguments,
+                          const struct fth_fleet_judge_options *options,
+                          struct fth_fleet_judgement *judgement);
 
 /* ---- fleet_shared.c ---- */
 

@@ -36,6 +36,8 @@ int cli_fleet_judge(const struct cli_arguments *arguments)
     if (result == CLI_DONE && fth_fleet_judge(fleet, &options, &judgement, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE)
+        result = cli_fleet_judge_store(arguments, &options, judgement);
+    if (result == CLI_DONE)
         result = cli_fleet_put(arguments, judgement);
     fth_fleet_judgement_destroy(judgement);
     fth_fleet_reference_destroy(reference);

@@ -20,7 +20,7 @@
  *   judge_state.c       states that are faults by themselves: ECC errors, links, throttling
  *   judge_groups.c      whole groups (node, rack, driver, board) that differ
  *   causes.c            a cause that explains several findings
- *   history.c           a GPU against its own earlier measurements, in an SQLite file
+ *   history/            the history of a fleet: an SQLite file (history/history.h)
  *   generate.c          fleets made from measurements of real GPUs, with faults
  *
  * Data flow:
@@ -250,6 +250,12 @@ FTH_MUST_USE enum fth_status fth_fleet_builder_finish(struct fth_fleet_builder *
                                                       struct fth_error *error);
 /* Releases what the builder has allocated. */
 void fth_fleet_builder_fini(struct fth_fleet_builder *builder);
+/* Adds the measurement of a document of one of these kinds, given as text. FTH_INVALID: it is
+ * neither, or damaged; the fleet is then unchanged. */
+FTH_MUST_USE enum fth_status fth_fleet_add_document(struct fth_fleet_builder *builder,
+                                                    const char *file, const char *path,
+                                                    const char *text, size_t size,
+                                                    struct fth_error *error);
 /* Adds the measurement of a document fathom-gpu/1, and of a document fathom-fleet-record/1. */
 FTH_MUST_USE enum fth_status fth_fleet_add_description(struct fth_fleet_builder *builder,
                                                        const struct fth_json *root,
@@ -458,7 +464,8 @@ struct fth_fleet_judgement {
     const char **columns; /* figures of the heat map: RATE and TIME */
     size_t column_count;
     size_t healthy, suspect, failed, not_judged;
-    const char **notes; /* sentences about swapped and moved cards (arena) */
+    const char *
+        *notes; /* sentences about cards that were swapped or moved (history/history_judge.c) */
     size_t note_count, note_capacity;
 };
 
