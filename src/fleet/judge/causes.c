@@ -133,6 +133,15 @@ static bool together(double a, double b)
 
 /* ---- rules; each writes a sentence and returns whether it applies ---- */
 
+static bool zero_figure(const struct view *view, char *text, size_t size)
+{
+    const struct fth_fleet_finding *first = &view->result->findings[0];
+    if ((first->kind != FTH_FLEET_RATE && first->kind != FTH_FLEET_TIME) || !(first->value <= 0))
+        return false;
+    fth_format(text, size, "%s", first->note);
+    return true;
+}
+
 static bool fewer_sms(const struct view *view, char *text, size_t size)
 {
     const struct fth_fleet_finding *finding = find(view, "device.sms");
@@ -230,8 +239,8 @@ static bool own_reason(const struct view *view, char *text, size_t size)
 }
 
 static bool (*const rules[])(const struct view *, char *, size_t) = {
-    fewer_sms,      lower_clock, idle_sms,    slow_memory,
-    slow_partition, other_tlb,   narrow_link, own_reason,
+    zero_figure,    fewer_sms, lower_clock, idle_sms,   slow_memory,
+    slow_partition, other_tlb, narrow_link, own_reason,
 };
 
 /* Returns the host of a GPU if its GPUs differ together in a figure that is a finding of the GPU.

@@ -333,6 +333,28 @@ static double median_variance(double runs)
     return MEDIAN_FACTOR / (runs + MEDIAN_FACTOR - 1);
 }
 
+/* Returns the deviation that the part `level` of the measurements exceeds. Deviations beyond a gap
+ * do not count if they are few: these are intermittent faults. */
+static double outer_deviation(const struct fth_sketch *repeats, double level, double gap)
+{
+    const double all = (double)repeats->count;
+    double beyond = 0, separated = 0, last = 0;
+    for (size_t i = repeats->bin_count; i > 0; i--) {
+        const double deviation = fth_sketch_bin_log(&repeats->bins[i - 1]);
+        if (last - deviation > gap && beyond <= MAX_SEPARATED_BETTER * all)
+            separated = beyond;
+        beyond += repeats->bins[i - 1].count;
+        last = deviation;
+    }
+    beyond = 0;
+    for (size_t i = repeats->bin_count; i > 0; i--) {
+        beyond += repeats->bins[i - 1].count;
+        if (beyond > separated + level * (all - separated))
+            return expm1(fth_sketch_bin_log(&repeats->bins[i - 1]));
+    }
+    return 0;
+}
+
 /* Sets the variance of one measurement, and how many there are per GPU. */
 static void fit_noise(const struct fth_reference_figure *reference, struct fth_judge_tails *tails,
                       struct fth_judge_model *model)
@@ -353,7 +375,7 @@ static void fit_noise(const struct fth_reference_figure *reference, struct fth_j
         return;
     /* The tail of single measurements: an outer quantile of the deviations in both directions. */
     const double level = fmax(2 * TAIL_GPUS / count, 1e-3);
-    const double outer = fth_sketch_quantile(&reference->repeats, 1 - level) - 1;
+    const double outer = outer_deviation(&reference->repeats, level, GAP * quartile);
     double stretch;
     model->noise_freedom =
         freedom_for(student_ratios(tails, level / 2, 0.125), level / 2, outer / quartile, &stretch);
