@@ -3,6 +3,7 @@
 #include "fleet/fleet.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,23 @@ bool fth_fleet_time_parse(const char *text, int64_t *time)
     return true;
 }
 
+void fth_fleet_time_format(int64_t time, char text[FTH_FLEET_TIME_SIZE])
+{
+    /* The inverse of days_from_date, from the same source. */
+    const int64_t days = time / 86400 + 719468, second = time % 86400;
+    const int64_t era = days / 146097, day_of_era = days % 146097;
+    const int64_t year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    const int64_t day_of_year =
+        day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    const int64_t shifted = (5 * day_of_year + 2) / 153; /* months since March */
+    const int month = (int)(shifted < 10 ? shifted + 3 : shifted - 9);
+    snprintf(text, FTH_FLEET_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ",
+             (int)(era * 400 + year_of_era + (month <= 2)), month,
+             (int)(day_of_year - (153 * shifted + 2) / 5 + 1), (int)(second / 3600),
+             (int)(second / 60 % 60), (int)(second % 60));
+}
+
 /* ---- values ---- */
 
 /* Adds a value of a figure. */
@@ -74,8 +92,8 @@ static enum fth_status add_value(struct fth_fleet_builder *builder, uint32_t fig
     if (!fth_grow((void **)&builder->values, builder->value_count, &builder->value_capacity,
                   sizeof *builder->values))
         return fth_no_memory(error, operation, builder->draft.file);
-    builder->values[builder->value_count++] =
-        (struct fth_fleet_value){figure, (float)confidence, number, text};
+    builder->values[builder->value_count++] = (struct fth_fleet_value){
+        figure, confidence >= 0 && confidence <= 1 ? (float)confidence : NAN, number, text};
     return FTH_OK;
 }
 
@@ -91,6 +109,19 @@ enum fth_status fth_fleet_builder_add(struct fth_fleet_builder *builder, const c
     if (figure == UINT32_MAX)
         return fth_no_memory(error, operation, builder->draft.file);
     return add_value(builder, figure, number, text, confidence, error);
+}
+
+enum fth_status fth_fleet_builder_copy(struct fth_fleet_builder *builder, const char *name,
+                                       uint32_t *figure, const struct fth_fleet_value *value,
+                                       struct fth_error *error)
+{
+    if (*figure != UINT32_MAX)
+        return add_value(builder, *figure, value->number, value->text, (double)value->confidence,
+                         error);
+    FTH_TRY(fth_fleet_builder_add(builder, name, value->number, value->text,
+                                  (double)value->confidence, error));
+    *figure = builder->values[builder->value_count - 1].figure;
+    return FTH_OK;
 }
 
 /* Returns where an attribute of the device that identifies the measurement is kept, NULL for other
@@ -173,6 +204,13 @@ static const char *list_text(struct fth_fleet_builder *builder,
     return text->failed ? NULL : fth_fleet_intern(builder->fleet, text->data);
 }
 
+/* Returns whether a list is compared as a whole. */
+static bool is_exact(const char *figure)
+{
+    const enum fth_fleet_kind kind = fth_fleet_kind_of(figure);
+    return kind == FTH_FLEET_EXACT || kind == FTH_FLEET_STATE;
+}
+
 enum fth_status fth_fleet_builder_put(struct fth_fleet_builder *builder, const char *section,
                                       const struct fth_fleet_attribute *attribute,
                                       struct fth_error *error)
@@ -193,8 +231,8 @@ enum fth_status fth_fleet_builder_put(struct fth_fleet_builder *builder, const c
     const bool is_list = attribute->texts || attribute->numbers;
     if (strcmp(name, "l2.latency_by_sm_cycles") == 0 && attribute->numbers)
         return keep_fingerprint(builder, attribute->numbers, attribute->count, error);
-    if (is_list && fth_fleet_kind_of(name) == FTH_FLEET_CONTEXT)
-        return FTH_OK; /* long raw data that is not judged */
+    if (is_list && !is_exact(name))
+        return FTH_OK; /* raw data that is not judged */
     const char *text = is_list ? list_text(builder, attribute) : attribute->text;
     if (is_list && !text)
         return fth_no_memory(error, operation, builder->draft.file);
