@@ -45,7 +45,7 @@ static void percent_cell(struct fth_cells *cells, double fraction)
 {
     struct fth_buffer text = {0};
     if (fraction >= 10)
-        fth_buffer_text(&text, "> 1000");
+        fth_buffer_text(&text, ">1000");
     else if (isfinite(fraction))
         fth_buffer_format(&text, "%.2f", 100 * fraction);
     fth_cells_put_text(cells, text.data ? keep(cells, &text) : NULL);

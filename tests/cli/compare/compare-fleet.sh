@@ -33,7 +33,7 @@ fathom report differs.json -o differs.html && grep -c '"schema":"fathom-fleet/2"
 rm fleet/node3.json fleet/node4.json
 fleet fleet
 
-# Of two GPUs that differ, fathom says that they do, or that it cannot know which one is right.
+# Of two GPUs that differ, the worse one is listed.
 rm fleet/*
 gpu a one 32 lru
 gpu b one 64 lru
