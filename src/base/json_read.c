@@ -146,11 +146,21 @@ static bool scan_escape(struct reader *reader)
     return valid;
 }
 
+/* Returns whether a byte of a text is a character that needs no further check. */
+static bool is_plain(char byte)
+{
+    const unsigned char c = (unsigned char)byte;
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
 /* Reads a text up to its closing quote; the opening one was read. Returns false if it is not valid.
  */
 static bool scan_quoted(struct reader *reader)
 {
     for (;;) {
+        /* Most characters of a text are ASCII, and mean themselves. */
+        while (reader->at < reader->size && is_plain(reader->text[reader->at]))
+            reader->at++;
         const int c = read_character(reader);
         if (c == '"')
             return true;
@@ -229,6 +239,14 @@ static void scan_text(struct reader *reader)
         return;
     }
     for (const char *from = reader->text + reader->start + 1; *from != '"';) {
+        size_t plain = 0;
+        while (is_plain(from[plain]))
+            plain++;
+        memcpy(out, from, plain);
+        out += plain;
+        from += plain;
+        if (*from == '"')
+            break;
         if (*from != '\\') {
             *out++ = *from++;
         } else if (*++from != 'u') {
@@ -356,20 +374,28 @@ static void next_token(struct reader *reader)
 {
     int c;
     do {
+        while (reader->at < reader->size && reader->text[reader->at] == ' ')
+            reader->at++;
         reader->start = reader->at;
         c = read_character(reader);
     } while (c == ' ' || c == '\t' || c == '\n' || c == '\r');
     reader->token = c == END ? TOKEN_END : TOKEN_INVALID;
     if (c <= 0)
         return;
-    if (strchr("{}[]:,", c))
-        reader->token = c;
-    else if (c == '"')
-        scan_text(reader);
-    else if (is_digit(c) || c == '-')
-        scan_number(reader, c);
-    else if (is_letter(c))
-        scan_word(reader);
+    switch (c) {
+    case '{':
+    case '}':
+    case '[':
+    case ']':
+    case ':':
+    case ',': reader->token = c; break;
+    case '"': scan_text(reader); break;
+    default:
+        if (is_digit(c) || c == '-')
+            scan_number(reader, c);
+        else if (is_letter(c))
+            scan_word(reader);
+    }
 }
 
 /* ---- values: each function gets the first token of its value in reader->token, and reads up to
@@ -491,7 +517,7 @@ enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
 {
     struct reader reader = {.text = text ? text : "", .size = size, .document = document};
     enum fth_status status = FTH_OK;
-    if (count_values(text, size) > MAX_VALUES) {
+    if (size >= MAX_VALUES && count_values(text, size) > MAX_VALUES) {
         fth_json_fini(document);
         return fth_fail(error, FTH_INVALID, "read JSON", name,
                         "it has more than %zu values, the limit for a document", MAX_VALUES);
