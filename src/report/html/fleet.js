@@ -55,7 +55,7 @@ function distanceBar(finding) {
 
 function findingTable(gpu) {
   const repeats = (f) => f.measurements > 1 ? `${countText(f.deviating)} of ${countText(f.measurements)}` : "1";
-  return tableOf(["figure", "value", "usual value", "effect", "distance", "probability", "measurements"], listOf(gpu.findings).map((f) => [`${fleetFigure(f.figure)}${f.worse === false ? " (better)" : ""}`, fleetValue(f.figure, f.value), fleetValue(f.figure, f.usual), percentText(f.effect, true), distanceBar(f), Number.isFinite(f.p) ? number(f.p, 2) : "–", repeats(f)]));
+  return tableOf(["figure", "value", "usual value", "effect", "distance", "probability", "measurements"], listOf(gpu.findings).map((f) => [`${fleetFigure(f.figure)}${f.worse === false ? " (better)" : ""}${f.note ? ` (${cut(f.note, 200)})` : ""}`, fleetValue(f.figure, f.value), `${fleetValue(f.figure, f.usual)}${f.history ? " before" : ""}`, percentText(f.effect, true), distanceBar(f), Number.isFinite(f.p) ? number(f.p, 2) : "–", repeats(f)]));
 }
 
 /* The main finding of a GPU in a few words. */
@@ -128,6 +128,15 @@ function groupTable(grid, fleet) {
   frame.node.querySelector("details")?.remove();
 }
 
+/* Swapped and moved cards, which the comparison with earlier measurements finds. */
+function noteList(grid, fleet) {
+  const notes = Array.isArray(fleet.notes) ? fleet.notes.map(textOf) : [];
+  if (!notes.length) return;
+  const frame = addFigure(grid, { title: "Changes since earlier measurements", name: "fleet-notes", wide: true, columns: ["note"], rows: notes.map((n) => [n]), note: fleet.notes_left_out ? `${countText(fleet.notes_left_out)} more are left out of this page.` : "" });
+  frame.body.append(el("ul", { class: "unknowns" }, ...notes.map((n) => el("li", {}, cut(n, 400)))));
+  frame.node.querySelector("details")?.remove();
+}
+
 /* ---- what could not be judged ---- */
 
 function notJudged(grid, fleet) {
@@ -136,8 +145,9 @@ function notJudged(grid, fleet) {
   for (const c of cohorts) for (const [reason, figures] of groupsOf(listOf(c.figures).filter((f) => f.reason), (f) => textOf(f.reason))) rows.push(["figure", `${figures.map((f) => fleetFigure(f.figure)).join("; ")}${cohorts.length > 1 ? ` (${cohortTitle(c)})` : ""}`, reason]);
   for (const g of listOf(fleet.gpus).filter((gpu) => gpu.verdict === "not_judged")) rows.push(["GPU", [textOf(g.gpu), textOf(g.host)].filter(Boolean).join(", "), textOf(g.reason)]);
   for (const p of listOf(fleet.problems)) rows.push(["file", textOf(p.file), textOf(p.reason)]);
-  for (const [key, kind] of [["problems_left_out", "file"], ["cohorts_left_out", "cohort"]]) if (fleet[key]) rows.push([kind, `${countText(fleet[key])} more`, "left out of this page"]);
-  for (const c of cohorts) if (c.figures_left_out) rows.push(["distributions", cohortTitle(c), "left out of this page, which would be larger than 1 MB"]);
+  const unlisted = field(fleet.counts, "problems") - listOf(fleet.problems).length || fleet.problems_left_out;
+  for (const [count, kind] of [[unlisted, "file"], [fleet.cohorts_left_out, "cohort"]]) if (count > 0) rows.push([kind, `${countText(count)} more`, "left out of this page"]);
+  for (const c of cohorts) if (c.figures_left_out) rows.push(["distributions", cohortTitle(c), `${plural(c.figures_left_out, "figure")} left out of this page, so that it stays small`]);
   if (!rows.length) return;
   const frame = addFigure(grid, { title: "Not judged, and files without a measurement", name: "fleet-not-judged", wide: true, columns: ["kind", "name", "reason"], rows });
   frame.body.append(tableOf(["what", "name", "reason"], rows.map(([kind, name, reason]) => [kind, cut(name, 2000), cut(reason, 600)])));
@@ -150,7 +160,7 @@ function showFleet(grid, fleet, gpus, file) {
   const index = fleetCount++;
   for (const [title, suffix, parts] of [
     ["Overview", "overview", [fleetOverview]],
-    ["GPUs that are not healthy", "gpus", [gpuList, groupTable]],
+    ["GPUs that are not healthy", "gpus", [gpuList, groupTable, noteList]],
     ["Heat map", "map", [(inner) => fleetMap(inner, fleet.heat_map)]],
     ["Distributions", "figures", listOf(fleet.cohorts).map((c) => (inner) => distributions(inner, fleet, c))],
     ["Not judged", "not-judged", [notJudged]],

@@ -39,8 +39,8 @@ function nameOf({ name, uuid, backend }) {
   return `${name === undefined ? "GPU" : name}${backend === "simulated" ? ", simulated" : ""}${several && uuid ? ` (${uuid.slice(0, 12)}…)` : ""}`;
 }
 
-/* The chapters of a description: title, suffix of the id, and a function that returns the charts. Scripts that draw them are not part of a page that
-   only shows fleets, so functions of other scripts are only named inside functions here and in KINDS. */
+/* The chapters of a description: title, suffix of the id, and a function that returns the charts. A page only has the scripts that its
+   documents need (page/html.c), so functions of other scripts are only named inside functions, here and in KINDS. */
 const CHAPTERS = [
   ["Summary", "summary", () => [(grid, gpu, { verdicts }) => showSummary(grid, gpu, verdicts)]],
   ["Topology", "topology", () => [drawSm, drawChip]],

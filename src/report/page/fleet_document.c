@@ -14,15 +14,15 @@ enum {
     MAX_FINDINGS = 16, /* of a GPU; chosen */
 };
 
-/* Limits of a list, in bytes. Chosen: the sum of all totals, 570 kB, leaves 430 kB of the 1 MB for
+/* Limits of a list, in bytes. Chosen: the sum of all totals, 585 kB, leaves 415 kB of the 1 MB for
  * D3, the scripts and the style. */
 struct limits {
     size_t detailed; /* entries beyond this size lose details */
     size_t total;    /* entries beyond this size are removed */
 };
 
-/* Rounds all real numbers of a value, and removes members that are null. */
-static void simplify(struct fth_json *value)
+/* Rounds all real numbers of a value. */
+static void round_numbers(struct fth_json *value)
 {
     if (value->kind == FTH_JSON_REAL && value->real != 0 && isfinite(value->real)) {
         const double scale = pow(10, DIGITS - 1 - floor(log10(fabs(value->real))));
@@ -30,14 +30,9 @@ static void simplify(struct fth_json *value)
             value->real = round(value->real * scale) / scale;
     }
     for (struct fth_json *item = fth_json_items(value); item; item = item->next)
-        simplify(item);
-    for (struct fth_json *member = fth_json_members(value), *next; member; member = next) {
-        next = member->next;
-        if (member->kind == FTH_JSON_NULL)
-            fth_json_remove(value, member->key);
-        else
-            simplify(member);
-    }
+        round_numbers(item);
+    for (struct fth_json *member = fth_json_members(value); member; member = member->next)
+        round_numbers(member);
 }
 
 static size_t written_size(const struct fth_json *value)
@@ -49,26 +44,27 @@ static size_t written_size(const struct fth_json *value)
     return size + 1; /* the comma after it */
 }
 
-/* Sets a member of an object to a count; without a count, the object does not have the member. */
-static void put_count(struct fth_json_document *document, struct fth_json *object, const char *key,
-                      int64_t count)
+/* Adds to a member of an object that is a count. If it is 0, the object does not have it. */
+static void add_count(struct fth_json_document *document, struct fth_json *object, const char *key,
+                      size_t count)
 {
+    int64_t before = fth_json_integer(fth_json_get(object, key));
+    before = before < 0 || before > INT32_MAX ? 0 : before;
     fth_json_remove(object, key);
-    if (count)
-        fth_json_put_integer(document, object, key, count);
+    if (before || count)
+        fth_json_put_integer(document, object, key, before + (int64_t)count);
 }
 
 /* Replaces list `key` of an object by one with the entries that `keep` accepts, within limits.
  * `reduce` removes details of an entry. Both may be NULL. The number of entries that were removed
- * because of the limits becomes member `count_key`. */
+ * because of the limits is added to member `count_key`, which the document may already have. */
 static void limit_list(struct fth_json_document *document, struct fth_json *object, const char *key,
                        const char *count_key, struct limits limits,
                        bool (*keep)(const struct fth_json *entry),
                        void (*reduce)(struct fth_json_document *document, struct fth_json *entry))
 {
     struct fth_json *list = fth_json_get(object, key);
-    size_t size = 0;
-    int64_t removed = 0;
+    size_t size = 0, removed = 0;
     if (!fth_json_is(list, FTH_JSON_LIST))
         return;
     struct fth_json *kept = fth_json_put(document, NULL, NULL, FTH_JSON_LIST);
@@ -91,7 +87,7 @@ static void limit_list(struct fth_json_document *document, struct fth_json *obje
     }
     if (kept)
         list->items = kept->items;
-    put_count(document, object, count_key, removed);
+    add_count(document, object, count_key, removed);
 }
 
 static bool is_text(const struct fth_json *value, const char *text)
@@ -110,14 +106,14 @@ static bool is_not_healthy(const struct fth_json *gpu)
 /* Only numbers have a distribution. Other figures are named if they could not be judged. */
 static bool is_shown_figure(const struct fth_json *figure)
 {
-    return fth_json_get(figure, "bins") || fth_json_get(figure, "reason");
+    return fth_json_count(fth_json_get(figure, "bins")) > 0 ||
+           fth_json_string(fth_json_get(figure, "reason"));
 }
 
 static void cut_findings(struct fth_json_document *document, struct fth_json *gpu, size_t limit)
 {
     struct fth_json *findings = fth_json_get(gpu, "findings");
     const size_t count = fth_json_count(findings);
-    const int64_t before = fth_json_integer(fth_json_get(gpu, "more_findings"));
     if (count <= limit)
         return;
     struct fth_json *kept = fth_json_put(document, NULL, NULL, FTH_JSON_LIST);
@@ -130,7 +126,7 @@ static void cut_findings(struct fth_json_document *document, struct fth_json *gp
     }
     if (kept)
         findings->items = kept->items;
-    put_count(document, gpu, "more_findings", before + (int64_t)(count - limit));
+    add_count(document, gpu, "more_findings", count - limit);
 }
 
 static void reduce_gpu(struct fth_json_document *document, struct fth_json *gpu)
@@ -147,26 +143,26 @@ static void reduce_cohort(struct fth_json_document *document, struct fth_json *c
     if (figures == 0)
         return;
     fth_json_remove(cohort, "figures");
-    put_count(document, cohort, "figures_left_out", (int64_t)figures);
+    add_count(document, cohort, "figures_left_out", figures);
 }
 
 void fth_fleet_condense(struct fth_json_document *document)
 {
     const struct limits gpus = {170000, 230000}, cohorts = {130000, 150000};
     const struct limits rows = {150000, 150000}, groups = {25000, 25000}, problems = {15000, 15000};
+    const struct limits notes = {15000, 15000};
     struct fth_json *root = document->root, *cohort = NULL, *gpu = NULL;
     const struct limits all = {SIZE_MAX, SIZE_MAX};
-    simplify(root);
+    round_numbers(root);
     for (gpu = fth_json_items(fth_json_get(root, "gpus")); gpu; gpu = gpu->next)
-        if (fth_json_is(gpu, FTH_JSON_OBJECT)) {
-            fth_json_remove(gpu, "more_findings");
+        if (fth_json_is(gpu, FTH_JSON_OBJECT))
             cut_findings(document, gpu, MAX_FINDINGS);
-        }
     for (cohort = fth_json_items(fth_json_get(root, "cohorts")); cohort; cohort = cohort->next)
         limit_list(document, cohort, "figures", "figures_left_out", all, is_shown_figure, NULL);
     limit_list(document, root, "gpus", "gpus_left_out", gpus, is_not_healthy, reduce_gpu);
     limit_list(document, root, "cohorts", "cohorts_left_out", cohorts, NULL, reduce_cohort);
     limit_list(document, root, "groups", "groups_left_out", groups, NULL, NULL);
+    limit_list(document, root, "notes", "notes_left_out", notes, NULL, NULL);
     limit_list(document, root, "problems", "problems_left_out", problems, NULL, NULL);
     struct fth_json *map = fth_json_get(root, "heat_map");
     limit_list(document, map, "rows", "rows_left_out", rows, NULL, NULL);

@@ -57,11 +57,18 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path,
     return status;
 }
 
-/* Returns whether a document is the judgement of a fleet. */
-static bool is_fleet(const struct fth_json *root)
+/* Which kinds of documents a page has. They need different scripts. */
+struct kinds {
+    bool fleets; /* judgements of fleets */
+    bool others; /* other documents, also the fleets of earlier versions (fathom-fleet/1) */
+};
+
+static void add_kind(struct kinds *kinds, const struct fth_json *root)
 {
     const char *schema = fth_json_string(fth_json_get(root, "schema"));
-    return schema && strcmp(schema, "fathom-fleet/2") == 0;
+    const bool fleet = schema && strncmp(schema, "fathom-fleet/", 13) == 0;
+    kinds->fleets = kinds->fleets || fleet;
+    kinds->others = kinds->others || !fleet || strcmp(schema, "fathom-fleet/2") != 0;
 }
 
 /* Reads a JSON document of fathom. Descriptions are validated here, so that the scripts of the page
@@ -87,7 +94,7 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
                         "not a fathom document: it has no \"schema\" that begins with 'fathom-'");
     if (strcmp(schema, "fathom-model/1") == 0)
         fth_model_condense(document);
-    if (is_fleet(document->root))
+    if (strcmp(schema, "fathom-fleet/2") == 0)
         fth_fleet_condense(document);
     if (strncmp(schema, "fathom-gpu/", 11) != 0)
         return FTH_OK;
@@ -100,10 +107,11 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
     return status;
 }
 
-/* Appends the document of a file. The beginning of the file identifies its format. *fleet gets
- * whether it is the judgement of a fleet. */
+/* Appends the document of a file. The beginning of the file identifies its format. Its kind is
+ * added to `kinds`. */
 static enum fth_status add_file(struct fth_buffer *page, const char *path,
-                                const struct fth_log *log, bool *fleet, struct fth_error *error)
+                                const struct fth_log *log, struct kinds *kinds,
+                                struct fth_error *error)
 {
     static const char recording[] = "fathom-recording/";
     struct fth_buffer content = {0};
@@ -123,7 +131,7 @@ static enum fth_status add_file(struct fth_buffer *page, const char *path,
         status = fth_exploration_read(path, &content, log, &document, error);
     else
         status = read_json(path, &content, log, &document, &published, error);
-    *fleet = is_fleet(document.root);
+    add_kind(kinds, document.root);
     if (status == FTH_OK)
         status = put_document(page, path, &document, published, error);
 out:
@@ -147,27 +155,29 @@ static void put_part(struct fth_buffer *out, const char *name)
         fth_buffer_append(out, part->data, part->size);
 }
 
-/* Appends the scripts of html/ in the order in which they must run. `fleets`: the page has only
- * fleets, and gets only the scripts that draw them, so that it stays small. */
-static void put_scripts(struct fth_buffer *out, bool fleets)
+/* Appends the scripts of html/ that the documents need, in the order in which they must run. */
+static void put_scripts(struct fth_buffer *out, const struct kinds *kinds)
 {
     static const struct {
         const char *name;
-        bool fleet; /* needed to show a fleet */
-    } scripts[] = {{"core", true},      {"charts", true},    {"plots", false},
-                   {"summary", true},   {"topology", false}, {"structure", false},
-                   {"several", false},  {"bench", false},    {"model", false},
-                   {"kernel", false},   {"source", false},   {"explore", false},
-                   {"evidence", false}, {"figures", false},  {"fleet_charts", true},
-                   {"fleet", true},     {"start", true}};
+        struct kinds for_kinds;
+    } scripts[] = {
+        {"core", {true, true}},      {"charts", {true, true}},    {"plots", {false, true}},
+        {"summary", {true, true}},   {"topology", {false, true}}, {"structure", {false, true}},
+        {"several", {false, true}},  {"bench", {false, true}},    {"model", {false, true}},
+        {"kernel", {false, true}},   {"source", {false, true}},   {"explore", {false, true}},
+        {"evidence", {false, true}}, {"figures", {false, true}},  {"fleet_charts", {true, false}},
+        {"fleet", {true, false}},    {"start", {true, true}}};
     for (size_t i = 0; i < FTH_COUNT(scripts); i++)
-        if (scripts[i].fleet || !fleets)
+        if ((scripts[i].for_kinds.fleets && kinds->fleets) ||
+            (scripts[i].for_kinds.others && kinds->others))
             put_part(out, scripts[i].name);
 }
 
 /* Appends page.html. A line "@NAME@" in it is replaced by the part of that name, "@data@" by the
  * documents, and "@scripts@" by the scripts. */
-static void put_page(struct fth_buffer *out, const struct fth_buffer *data, bool fleets)
+static void put_page(struct fth_buffer *out, const struct fth_buffer *data,
+                     const struct kinds *kinds)
 {
     const struct fth_embedded *page = find_part("page");
     for (const char *at = page ? page->data : ""; *at;) {
@@ -181,7 +191,7 @@ static void put_page(struct fth_buffer *out, const struct fth_buffer *data, bool
             if (strcmp(name, "data") == 0)
                 fth_buffer_append(out, data->data, data->size);
             else if (strcmp(name, "scripts") == 0)
-                put_scripts(out, fleets);
+                put_scripts(out, kinds);
             else
                 put_part(out, name);
         }
@@ -203,20 +213,19 @@ enum fth_status fth_report_html(const char *const *paths, size_t count, const st
             "fathom was built without D3, which draws the charts; install Debian's node-d3 "
             "or pass -Dd3=FILE to 'meson setup', and build again");
     enum fth_status status = FTH_OK;
-    bool fleet = false, fleets = count > 0;
+    struct kinds kinds = {.others = count == 0};
     fth_buffer_text(&data, "{\"fathom\":\"");
     fth_buffer_text(&data, fth_version());
     fth_buffer_text(&data, "\",\"documents\":[");
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         fth_buffer_text(&data, i ? "," : "");
-        status = add_file(&data, paths[i], log, &fleet, error);
-        fleets = fleets && fleet;
+        status = add_file(&data, paths[i], log, &kinds, error);
     }
     fth_buffer_text(&data, "]}");
     if (status == FTH_OK) {
         out.failed = data.failed;
         if (!out.failed)
-            put_page(&out, &data, fleets);
+            put_page(&out, &data, &kinds);
         status = fth_buffer_take(&out, text, size, error);
     }
     fth_buffer_fini(&data);
