@@ -35,11 +35,13 @@ static void round_numbers(struct fth_json *value)
         round_numbers(member);
 }
 
-static size_t written_size(const struct fth_json *value)
+/* Returns the size of a list entry as text. */
+static size_t written_size(struct fth_json_document *document, const struct fth_json *value)
 {
     struct fth_buffer text = {0};
     fth_json_write(&text, value, DIGITS, true);
     const size_t size = text.size;
+    document->failed = document->failed || text.failed;
     fth_buffer_fini(&text);
     return size + 1; /* the comma after it */
 }
@@ -72,10 +74,10 @@ static void limit_list(struct fth_json_document *document, struct fth_json *obje
         next = entry->next;
         if (keep && !keep(entry))
             continue;
-        size_t own = written_size(entry);
+        size_t own = written_size(document, entry);
         if (size + own > limits.detailed && reduce) {
             reduce(document, entry);
-            own = written_size(entry);
+            own = written_size(document, entry);
         }
         if (removed || size + own > limits.total) {
             removed++;
