@@ -137,7 +137,7 @@ function distributions(grid, fleet, cohort) {
 
 /* ---- the heat map ---- */
 
-const MAP = { rows: 56, rowHeight: 12, height: 820, title: 36 }; /* rows with names; sizes in pixels; title: characters of a column's title */
+const MAP = { rows: 56, rowHeight: 12, height: 890, title: 36, minTitle: 9 }; /* rows with names; sizes in pixels; title: characters of a column's title; minTitle: width of a column with a title */
 
 const distanceText = (level) => level === "." ? "no value" : level === "0" ? "less than 1 standard deviation worse than the median, or better" : level === "9" ? "9 or more standard deviations worse than the median" : `${level} to ${Number(level) + 1} standard deviations worse than the median`;
 /* Opacity of each distance, 0 to 9, over the colour of a cell that has a value. Distances up to 3 are common among many figures and stay pale. */
@@ -179,12 +179,15 @@ function drawNamedMap(frame, map, rows) {
   if (columns.length < map.figures.length) frame.body.append(el("p", { class: "note" }, `The ${columns.length} of ${map.figures.length} figures with the largest distances are shown, because the window is narrow.`));
 }
 
-/* Draws all rows without names, in several columns of rows if there are many, and not higher than MAP.height. */
+/* Draws all rows without names, in several parts side by side if there are many, and not higher than MAP.height. The columns have titles where
+   these fit. */
 function drawWholeMap(frame, map, rows) {
-  const outer = widthOf(frame), columns = map.figures.map((name, i) => ({ name, i }));
-  const parts = Math.max(1, Math.min(Math.ceil(2 * rows.length / MAP.height), Math.floor(outer / (2 * columns.length + 12)))), each = Math.ceil(rows.length / parts), width = outer / parts - 12, cellWidth = Math.min(40, width / columns.length), rowHeight = Math.min(MAP.rowHeight, MAP.height / each);
-  const drawing = addDrawing(frame, Math.ceil(each * rowHeight) + 8, `Heat map of ${rows.length} rows and ${columns.length} figures. The table below has the numbers.`), cells = [];
-  rows.forEach((row, i) => columns.forEach((c, k) => cells.push(mapCell(row, c, [Math.floor(i / each) * (width + 12) + k * cellWidth, 4 + (i % each) * rowHeight, cellWidth, rowHeight]))));
+  const outer = widthOf(frame), columns = map.figures.map((name, i) => ({ name, i })), titles = columns.map((c) => cut(fleetFigure(c.name), MAP.title));
+  const fits = Math.floor(outer / (MAP.minTitle * columns.length + 12)), wanted = Math.ceil(2 * rows.length / MAP.height), parts = Math.max(1, Math.min(wanted, fits || Math.floor(outer / (2 * columns.length + 12))));
+  const each = Math.ceil(rows.length / parts), width = outer / parts - 12, cellWidth = Math.min(40, width / columns.length), font = Math.min(11, cellWidth - 0.5), top = fits ? 10 + 0.55 * font * d3.max(titles, (t) => t.length) : 4, rowHeight = Math.min(MAP.rowHeight, (MAP.height - top) / each);
+  const drawing = addDrawing(frame, Math.ceil(top + each * rowHeight) + 4, `Heat map of ${rows.length} rows and ${columns.length} figures. The table below has the numbers.`), cells = [];
+  for (const part of fits ? d3.range(parts) : []) titles.forEach((title, i) => drawing.svg.append("text").attr("class", "soft").style("font-size", `${font}px`).attr("transform", `translate(${part * (width + 12) + (i + 0.5) * cellWidth + 0.35 * font},${top - 4}) rotate(-90)`).text(title));
+  rows.forEach((row, i) => columns.forEach((c, k) => cells.push(mapCell(row, c, [Math.floor(i / each) * (width + 12) + k * cellWidth, top + (i % each) * rowHeight, cellWidth, rowHeight]))));
   finishMap(drawing, cells);
 }
 
