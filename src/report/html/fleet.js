@@ -15,6 +15,8 @@ function cohortTitle(cohort) {
   return cut([textOf(cohort.model) || "unknown model", cohort.simulated ? "simulated" : "", cohort.backend && cohort.backend !== "cuda" && !cohort.simulated ? textOf(cohort.backend) : "", cohort.driver ? `driver ${cohort.driver}` : "", cohort.board ? `board ${cohort.board}` : ""].filter(Boolean).join(", "), 160);
 }
 
+/* The cohorts, the largest first. */
+const cohortsOf = (fleet) => listOf(fleet.cohorts).sort((a, b) => b.gpus - a.gpus);
 const plural = (count, one) => `${countText(count)} ${one}${count === 1 ? "" : "s"}`;
 
 /* ---- overview ---- */
@@ -28,11 +30,11 @@ function fleetSentence(counts) {
 }
 
 function fleetOverview(grid, fleet) {
-  const counts = field(fleet, "counts") || {}, options = field(fleet, "options") || {}, cohorts = listOf(fleet.cohorts), sentence = fleetSentence(counts);
+  const counts = field(fleet, "counts") || {}, options = field(fleet, "options") || {}, cohorts = cohortsOf(fleet), sentence = fleetSentence(counts);
   const columns = ["cohort", "model", "backend", "simulated", "driver", "board", "gpus", "measurements", "healthy", "suspect", "failed", "not_judged", "reason"];
   const frame = addFigure(grid, { title: "Verdicts", name: "fleet-verdicts", wide: true, columns, rows: cohorts.map((c) => columns.map((name) => name === "cohort" ? c.id : field(c, name))) });
   const card = (title, text, note, ink) => { const node = el("div", { class: "card" }, el("dt", {}, title), el("dd", {}, text), el("dd", { class: "note" }, note)); node.style.borderColor = ink; return node; };
-  frame.body.append(el("dl", { class: "cards" }, card("GPUs", countText(counts.gpus), plural(counts.measurements, "measurement"), "var(--accent)"),
+  frame.body.append(el("dl", { class: "cards narrow" }, card("GPUs", countText(counts.gpus), plural(counts.measurements, "measurement"), "var(--accent)"),
     ...Object.entries(VERDICTS).map(([key, [title, ink]]) => card(title, countText(counts[key] || 0), counts.gpus > 0 ? `${number(100 * (counts[key] || 0) / counts.gpus, 3)} %` : " ", ink))));
   frame.body.append(el("p", { class: sentence.wrong ? "verdict differs" : "verdict" }, sentence.text));
   frame.body.append(el("p", { class: "note" }, `A healthy GPU is reported with a probability of at most ${percentText(options.false_alarms)}. Differences of less than ${percentText(options.min_effect)} are ignored. Each GPU is compared with the others of its cohort:`));
@@ -55,7 +57,7 @@ function distanceBar(finding) {
 
 function findingTable(gpu) {
   const repeats = (f) => f.measurements > 1 ? `${countText(f.deviating)} of ${countText(f.measurements)}` : "1";
-  return tableOf(["figure", "value", "usual value", "effect", "distance", "probability", "measurements"], listOf(gpu.findings).map((f) => [`${fleetFigure(f.figure)}${f.worse === false ? " (better)" : ""}${f.note ? ` (${cut(f.note, 200)})` : ""}`, fleetValue(f.figure, f.value), `${fleetValue(f.figure, f.usual)}${f.history ? " before" : ""}`, percentText(f.effect, true), distanceBar(f), Number.isFinite(f.p) ? number(f.p, 2) : "–", repeats(f)]));
+  return tableOf(["figure", "value", "usual value", "effect", "distance", "probability", "measurements"], listOf(gpu.findings).map((f) => [`${fleetFigure(f.figure)}${f.worse === false ? " (better)" : ""}${f.note ? ` (${cut(f.note, 200)})` : ""}`, fleetValue(f.figure, f.value), `${fleetValue(f.figure, f.usual)}${f.history ? " before" : ""}`, percentText(f.effect, true), distanceBar(f), f.p > 0 ? number(f.p, 2) : "–", repeats(f)]));
 }
 
 /* The main finding of a GPU in a few words. */
@@ -67,13 +69,16 @@ function mainFinding(gpu) {
 
 /* A value of the context in words: "temperature", "Device memory, ECC correctable". */
 function contextName(name) {
-  const element = textOf(name).split(".")[0], short = { pcie: "PCIe", ecc: "ECC", nvlink: "NVLink", nvlinks: "NVLinks" };
+  const element = textOf(name).split(".")[0], short = { cuda: "CUDA", pcie: "PCIe", ecc: "ECC", nvlink: "NVLink", nvlinks: "NVLinks" };
   const words = figureName(attributeOf(name)).split(" ").map((word) => field(short, word) || word).join(" ");
   return element === "device" || element === name ? words : `${titleOf(element)}, ${words}`;
 }
 
+/* What explains a slow GPU most often comes first. */
+const contextRank = (name) => { const rank = [/temperature/, /power/, /throttl/, /clock/].findIndex((pattern) => pattern.test(name)); return rank < 0 ? 4 : rank; };
+
 function gpuDetails(gpu, cohorts) {
-  const cohort = cohorts.find((c) => c.id === gpu.cohort), context = Object.entries(field(gpu, "context") || {}), nodes = [findingTable(gpu)];
+  const cohort = cohorts.find((c) => c.id === gpu.cohort), context = Object.entries(field(gpu, "context") || {}).sort(([a], [b]) => contextRank(a) - contextRank(b)), nodes = [findingTable(gpu)];
   if (gpu.more_findings) nodes.push(el("p", { class: "note" }, `${plural(gpu.more_findings, "further finding")} ${gpu.more_findings === 1 ? "is" : "are"} left out of this page.`));
   nodes.push(el("p", { class: "note" }, [textOf(gpu.gpu), plural(gpu.measurements, "measurement"), cohort ? cohortTitle(cohort) : ""].filter(Boolean).join(" · ")));
   if (context.length) nodes.push(el("ul", { class: "context" }, ...context.map(([name, value]) => el("li", {}, `${contextName(name)}: `, el("strong", {}, cut(fleetValue(name, value), 200))))));
@@ -142,7 +147,7 @@ function noteList(grid, fleet) {
 function notJudged(grid, fleet) {
   const cohorts = listOf(fleet.cohorts), rows = [];
   for (const c of cohorts) if (c.reason) rows.push(["cohort", cohortTitle(c), textOf(c.reason)]);
-  for (const c of cohorts) for (const [reason, figures] of groupsOf(listOf(c.figures).filter((f) => f.reason), (f) => textOf(f.reason))) rows.push(["figure", `${figures.map((f) => fleetFigure(f.figure)).join("; ")}${cohorts.length > 1 ? ` (${cohortTitle(c)})` : ""}`, reason]);
+  for (const c of cohorts.filter((cohort) => !cohort.reason)) for (const [reason, figures] of groupsOf(listOf(c.figures).filter((f) => f.reason), (f) => textOf(f.reason))) rows.push(["figure", `${figures.map((f) => fleetFigure(f.figure)).join("; ")}${cohorts.length > 1 ? ` (${cohortTitle(c)})` : ""}`, reason]);
   for (const g of listOf(fleet.gpus).filter((gpu) => gpu.verdict === "not_judged")) rows.push(["GPU", [textOf(g.gpu), textOf(g.host)].filter(Boolean).join(", "), textOf(g.reason)]);
   for (const p of listOf(fleet.problems)) rows.push(["file", textOf(p.file), textOf(p.reason)]);
   const unlisted = field(fleet.counts, "problems") - listOf(fleet.problems).length || fleet.problems_left_out;
@@ -162,7 +167,7 @@ function showFleet(grid, fleet, gpus, file) {
     ["Overview", "overview", [fleetOverview]],
     ["GPUs that are not healthy", "gpus", [gpuList, groupTable, noteList]],
     ["Heat map", "map", [(inner) => fleetMap(inner, fleet.heat_map)]],
-    ["Distributions", "figures", listOf(fleet.cohorts).map((c) => (inner) => distributions(inner, fleet, c))],
+    ["Distributions", "figures", cohortsOf(fleet).filter((c) => !c.reason).map((c) => (inner) => distributions(inner, fleet, c))],
     ["Not judged", "not-judged", [notJudged]],
   ]) {
     const inner = addChapter(grid, title, `fleet-${index}-${suffix}`);

@@ -1,9 +1,9 @@
 /* Charts of a fleet: the distribution of each figure, with the GPUs that are not healthy, and the heat map of hosts and figures. */
 
-/* The title of a figure such as "memory.read_bytes_per_s": "Device memory, read bandwidth". */
+/* The title of a figure such as "memory.read_bytes_per_s": "Device memory, read bandwidth". Latencies are measured in cycles and in ns. */
 function fleetFigure(name) {
-  const text = textOf(name), dot = text.indexOf(".");
-  return dot < 0 ? figureName(text) : `${titleOf(text.slice(0, dot))}, ${figureName(text.slice(dot + 1))}`;
+  const text = textOf(name), dot = text.indexOf("."), title = `${figureName(text.slice(dot + 1))}${text.endsWith("_ns") ? " in ns" : ""}`;
+  return dot < 0 ? title : `${titleOf(text.slice(0, dot))}, ${title}`;
 }
 
 /* The part of a figure's name after the element, which determines its unit. */

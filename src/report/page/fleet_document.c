@@ -131,6 +131,25 @@ static void cut_findings(struct fth_json_document *document, struct fth_json *gp
     add_count(document, gpu, "more_findings", count - limit);
 }
 
+/* Keeps the state of the device and of its memory. The context also has figures of caches that vary
+ * from run to run. */
+static void cut_context(struct fth_json_document *document, struct fth_json *gpu)
+{
+    struct fth_json *context = fth_json_get(gpu, "context");
+    if (!fth_json_is(context, FTH_JSON_OBJECT))
+        return;
+    struct fth_json *kept = fth_json_put(document, NULL, NULL, FTH_JSON_OBJECT);
+    for (struct fth_json *member = fth_json_members(context), *next; member; member = next) {
+        next = member->next;
+        if (strncmp(member->key, "device.", 7) != 0 && strncmp(member->key, "memory.", 7) != 0)
+            continue;
+        member->next = NULL;
+        fth_json_attach(document, kept, member->key, member);
+    }
+    if (kept)
+        context->items = kept->items;
+}
+
 static void reduce_gpu(struct fth_json_document *document, struct fth_json *gpu)
 {
     if (!fth_json_is(gpu, FTH_JSON_OBJECT))
@@ -157,10 +176,16 @@ void fth_fleet_condense(struct fth_json_document *document)
     const struct limits all = {SIZE_MAX, SIZE_MAX};
     round_numbers(root);
     for (gpu = fth_json_items(fth_json_get(root, "gpus")); gpu; gpu = gpu->next)
-        if (fth_json_is(gpu, FTH_JSON_OBJECT))
+        if (fth_json_is(gpu, FTH_JSON_OBJECT)) {
+            cut_context(document, gpu);
             cut_findings(document, gpu, MAX_FINDINGS);
-    for (cohort = fth_json_items(fth_json_get(root, "cohorts")); cohort; cohort = cohort->next)
+        }
+    for (cohort = fth_json_items(fth_json_get(root, "cohorts")); cohort; cohort = cohort->next) {
+        /* The reason of the cohort is also that of its figures. */
+        if (fth_json_string(fth_json_get(cohort, "reason")))
+            fth_json_remove(cohort, "figures");
         limit_list(document, cohort, "figures", "figures_left_out", all, is_shown_figure, NULL);
+    }
     limit_list(document, root, "gpus", "gpus_left_out", gpus, is_not_healthy, reduce_gpu);
     limit_list(document, root, "cohorts", "cohorts_left_out", cohorts, NULL, reduce_cohort);
     limit_list(document, root, "groups", "groups_left_out", groups, NULL, NULL);

@@ -296,6 +296,10 @@ static void fleets_are_condensed(void **state)
          "\"figures_left_out\":0},5],\"gpus_left_out\":3,\"gpus\":[]}",
          "{\"cohorts\":[{\"figures\":[{\"figure\":\"a\",\"bins\":[1]},{\"figure\":\"c\","
          "\"reason\":\"few\"}]},5],\"gpus\":[],\"gpus_left_out\":3}"},
+        {"{\"gpus\":[{\"context\":{\"device.power_w\":5,\"l1.onset_bytes\":7,\"memory.x\":1}}],"
+         "\"cohorts\":[{\"reason\":\"few\",\"figures\":[{\"bins\":[1]}]}]}",
+         "{\"gpus\":[{\"context\":{\"device.power_w\":5,\"memory.x\":1}}],\"cohorts\":[{\"reason\":"
+         "\"few\"}]}"},
         {"{\"gpus\":{\"x\":1},\"cohorts\":[{\"figures\":2}],\"heat_map\":[1]}",
          "{\"gpus\":{\"x\":1},\"cohorts\":[{\"figures\":2}],\"heat_map\":[1]}"},
         {"{\"gpus\":[{\"findings\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]}]}",
