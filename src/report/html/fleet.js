@@ -104,7 +104,7 @@ function gpuList(grid, fleet) {
   const percent = (v) => Number.isFinite(v) ? Number((100 * v).toPrecision(6)) : null, yes = (v) => v === undefined ? null : v ? "yes" : "no";
   const rows = gpus.flatMap((g) => { const own = [g.gpu, g.host, g.slot, g.group, g.cohort, g.verdict, g.cause], found = listOf(g.findings); return found.length ? found.map((f) => [...own, f.figure, f.value, f.usual, percent(f.effect), f.distance, f.p, f.measurements, f.deviating, yes(f.severe)]) : [[...own, ...columns.slice(7).map(() => null)]]; });
   const left = fleet.gpus_left_out ? ` ${plural(fleet.gpus_left_out, "further GPU")} ${fleet.gpus_left_out === 1 ? "is" : "are"} left out of this page.` : "";
-  const frame = addFigure(grid, { title: `GPUs that are not healthy: ${countText(gpus.length)}`, name: "fleet-gpus", wide: true, columns, rows, note: `The worst first. Click a GPU for its findings and its state during the measurement.${left}` });
+  const frame = addFigure(grid, { title: `GPUs that are not healthy: ${countText(gpus.length + (fleet.gpus_left_out || 0))}`, name: "fleet-gpus", wide: true, columns, rows, note: `The worst first. Click a GPU for its findings and its state during the measurement.${left}` });
   frame.node.classList.add("long");
   frame.node.querySelector("details")?.remove();
   const search = el("input", { type: "search", class: "search", placeholder: "Search, for example: rack3 bandwidth", "aria-label": "Search the GPUs" }), place = el("div", { class: "gpus" }), status = el("p", { class: "note", "aria-live": "polite" });
