@@ -34,6 +34,8 @@ static const struct cli_example examples[] = {
      "show the topology and the samples it is based on"},
     {"fathom report gpu.json bench.json -o report.html",
      "add the results of 'fathom bench', with a roofline"},
+    {"fathom report fleet.json -o fleet.html",
+     "show the verdicts of 'fathom fleet judge --json -o fleet.json'"},
     {NULL, NULL},
 };
 
@@ -46,7 +48,8 @@ const struct cli_command cli_report = {
     "several GPUs are shown one below the other. -o is required if standard output is\n"
     "a terminal. FILE is any of:\n"
     "\n"
-    "  JSON       the --json output of topo, dissect, bench, model or compare\n"
+    "  JSON       the --json output of topo, dissect, bench, model, compare or\n"
+    "             'fleet judge'\n"
     "  points     the points of an exploration: a file written by 'fathom explore -o'\n"
     "             or 'fathom merge -o' (one line of JSON per point), or the list that\n"
     "             these commands print with --json\n"

@@ -102,6 +102,11 @@ FTH_MUST_USE enum fth_status fth_series_read(const char *path, const struct fth_
 /* Removes from a fathom-model/1 document what the page does not show. */
 void fth_model_condense(struct fth_json_document *document);
 
+/* ---- fleet_document.c ---- */
+
+/* Removes from a fathom-fleet/2 document what the page does not show, and limits its size. */
+void fth_fleet_condense(struct fth_json_document *document);
+
 /* ---- published.c ---- */
 
 /* Compares a description with the one of the catalogue that has the same device name. *verdict gets

@@ -512,6 +512,7 @@ test("two GPUs are shown with their differences", async ({ browser }) => {
   try { execFileSync(fathom, ["compare", ...files, "--json", "-o", comparison]); } catch (error) { assert.strictEqual(error.status, 5); }
   const page = await open(browser, report("two", ...files, comparison));
   assert.deepStrictEqual(await page.locator("section > h2").allTextContents(), ["All GPUs", "NVIDIA A100", "Tesla V100", "Comparison: comparison.json"]);
+  assert.doesNotMatch(await page.locator("main").innerText(), /fathom fleet judge/);
   assert.match(await page.locator("#chart-what-differs").innerText(), /L1 data\s+size\s/);
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
@@ -521,6 +522,7 @@ test("every description of the catalogue can be shown", async ({ browser }) => {
   const folder = path.join(root, "data/gpus");
   const page = await open(browser, report("all", ...fs.readdirSync(folder).map((name) => path.join(folder, name))));
   assert.strictEqual(await page.locator("section").count(), fs.readdirSync(folder).length + 1, "one section per GPU, and one for all together");
+  assert.match(await page.locator("#all-gpus .note").first().innerText(), /shows \d+ GPUs one below the other.*fathom fleet judge/, "many descriptions are better judged as a fleet");
   assert.ok(await page.locator("figure svg").count() > 30);
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
@@ -552,6 +554,7 @@ test("texts of hostile documents are not interpreted", async ({ browser }) => {
   await page.context().close();
 });
 
+require("./fleet.js")({ test, open, report, written, data, csvOf, unreadable, inaccessible, hover, tipOf, assertCharts, contrast });
 require("./diagnosis.js")({ test, open, report, written, data, root, work, fathom, csvOf, unreadable, inaccessible, hover, tipOf, pageCount });
 
 (async () => {

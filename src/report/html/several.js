@@ -50,14 +50,16 @@ function severalFootprints(grid, gpus, entries) {
   xyChart(frame, { series, xLog: true, yLog: true, xLabel: "footprint, bytes", yLabel: "latency, cycles", xFormat: bytes, height: 330 });
 }
 
+const MANY_GPUS = 8; /* with more, the page recommends 'fathom fleet judge'. Chosen */
+
 /* The section that shows all GPUs of the report together. */
 function showSeveral(gpus, entries) {
-  if (gpus.length < 2) return;
   const grid = addSection("All GPUs", "all-gpus");
+  if (gpus.length > MANY_GPUS) grid.append(el("p", { class: "note wide" }, `This page shows ${gpus.length} GPUs one below the other. To find those that differ from the others of their model, judge them as a fleet: fathom fleet judge FILE... --json -o fleet.json, then fathom report fleet.json -o fleet.html.`));
   const rows = (attribute, title) => COMMON.map((name) => [`${titleOf(name)}${title}`, name, attribute]);
   severalDots(grid, gpus, { title: "Sizes, all GPUs", name: "all-sizes", note: "Of one instance: an L1, shared memory and a constant L1 belong to an SM, or to what other devices have instead. Of AMD's GPUs, L1 is the vector L1, and shared memory LDS.", unit: "bytes", format: bytes }, rows("size_bytes", ""));
   severalDots(grid, gpus, { title: "Latency, all GPUs", name: "all-latency", note: "Cycles of a hit, or of a load from memory.", unit: "cycles", format: number }, [...rows("latency_cycles", ""), ["L2, far partition", "l2", "far_latency_cycles"]]);
   severalDots(grid, gpus, { title: "Bandwidth, all GPUs", name: "all-bandwidth", note: "Bytes per second of the whole device.", unit: "bytes per second", format: rate }, COMMON.flatMap((name) => ["read", "write"].map((kind) => [`${titleOf(name)}, ${kind}`, name, `${kind}_bytes_per_s`])));
   severalFootprints(grid, gpus, entries);
-  if (!grid.children.length) grid.append(el("p", { class: "note" }, "The descriptions have no figures that can be compared."));
+  if (!grid.querySelector("figure")) grid.append(el("p", { class: "note" }, "The descriptions have no figures that can be compared."));
 }

@@ -1,9 +1,9 @@
 /* Writes one self-contained page from any mix of documents: descriptions, benches, comparisons,
- * model runs (condense.c), explorations (points_document.c), recordings (evidence.c) and the loads
- * of 'fathom dissect --series' (series_document.c). The page contains the documents as JSON data.
- * When it is opened, the scripts in html/ draw charts from this data with D3. No text of a document
- * becomes markup: '<', '>' and '&' are written as \u003c, \u003e and \u0026, and the scripts insert
- * texts as text nodes. */
+ * model runs (condense.c), fleets (fleet_document.c), explorations (points_document.c), recordings
+ * (evidence.c) and the loads of 'fathom dissect --series' (series_document.c). The page contains
+ * the documents as JSON data. When it is opened, the scripts in html/ draw charts from this data
+ * with D3. No text of a document becomes markup: '<', '>' and '&' are written as \u003c, \u003e and
+ * \u0026, and the scripts insert texts as text nodes. */
 #include "base/json.h"
 #include "report/report.h"
 
@@ -57,6 +57,20 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path,
     return status;
 }
 
+/* Which kinds of documents a page has. They need different scripts. */
+struct kinds {
+    bool fleets; /* judgements of fleets */
+    bool others; /* other documents, also the fleets of earlier versions (fathom-fleet/1) */
+};
+
+static void add_kind(struct kinds *kinds, const struct fth_json *root)
+{
+    const char *schema = fth_json_string(fth_json_get(root, "schema"));
+    const bool fleet = schema && strncmp(schema, "fathom-fleet/", 13) == 0;
+    kinds->fleets = kinds->fleets || fleet;
+    kinds->others = kinds->others || !fleet || strcmp(schema, "fathom-fleet/2") != 0;
+}
+
 /* Reads a JSON document of fathom. Descriptions are validated here, so that the scripts of the page
  * can rely on them, and *published gets their comparison with the published one. A list has no
  * "schema". Only the output of 'fathom explore --json' is accepted, which is recognised by the keys
@@ -80,6 +94,8 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
                         "not a fathom document: it has no \"schema\" that begins with 'fathom-'");
     if (strcmp(schema, "fathom-model/1") == 0)
         fth_model_condense(document);
+    if (strcmp(schema, "fathom-fleet/2") == 0)
+        fth_fleet_condense(document);
     if (strncmp(schema, "fathom-gpu/", 11) != 0)
         return FTH_OK;
     struct fth_gpu *gpu = NULL;
@@ -91,9 +107,11 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
     return status;
 }
 
-/* Appends the document of a file. The beginning of the file identifies its format. */
+/* Appends the document of a file. The beginning of the file identifies its format. Its kind is
+ * added to `kinds`. */
 static enum fth_status add_file(struct fth_buffer *page, const char *path,
-                                const struct fth_log *log, struct fth_error *error)
+                                const struct fth_log *log, struct kinds *kinds,
+                                struct fth_error *error)
 {
     static const char recording[] = "fathom-recording/";
     struct fth_buffer content = {0};
@@ -113,6 +131,7 @@ static enum fth_status add_file(struct fth_buffer *page, const char *path,
         status = fth_exploration_read(path, &content, log, &document, error);
     else
         status = read_json(path, &content, log, &document, &published, error);
+    add_kind(kinds, document.root);
     if (status == FTH_OK)
         status = put_document(page, path, &document, published, error);
 out:
@@ -136,13 +155,30 @@ static void put_part(struct fth_buffer *out, const char *name)
         fth_buffer_append(out, part->data, part->size);
 }
 
-/* Appends page.html. A line "@NAME@" in it is replaced by the part of that name, "@data@" by the
- * documents, and "@scripts@" by all scripts of html/ in the order in which they must run. */
-static void put_page(struct fth_buffer *out, const struct fth_buffer *data)
+/* Appends the scripts of html/ that the documents need, in the order in which they must run. */
+static void put_scripts(struct fth_buffer *out, const struct kinds *kinds)
 {
-    static const char *const scripts[] = {"core",      "charts",  "plots",    "summary", "topology",
-                                          "structure", "several", "bench",    "model",   "kernel",
-                                          "source",    "explore", "evidence", "figures", "start"};
+    static const struct {
+        const char *name;
+        struct kinds for_kinds;
+    } scripts[] = {
+        {"core", {true, true}},      {"charts", {true, true}},    {"plots", {false, true}},
+        {"summary", {true, true}},   {"topology", {false, true}}, {"structure", {false, true}},
+        {"several", {false, true}},  {"bench", {false, true}},    {"model", {false, true}},
+        {"kernel", {false, true}},   {"source", {false, true}},   {"explore", {false, true}},
+        {"evidence", {false, true}}, {"figures", {false, true}},  {"fleet_charts", {true, false}},
+        {"fleet", {true, false}},    {"start", {true, true}}};
+    for (size_t i = 0; i < FTH_COUNT(scripts); i++)
+        if ((scripts[i].for_kinds.fleets && kinds->fleets) ||
+            (scripts[i].for_kinds.others && kinds->others))
+            put_part(out, scripts[i].name);
+}
+
+/* Appends page.html. A line "@NAME@" in it is replaced by the part of that name, "@data@" by the
+ * documents, and "@scripts@" by the scripts. */
+static void put_page(struct fth_buffer *out, const struct fth_buffer *data,
+                     const struct kinds *kinds)
+{
     const struct fth_embedded *page = find_part("page");
     for (const char *at = page ? page->data : ""; *at;) {
         size_t size = strcspn(at, "\n");
@@ -155,8 +191,7 @@ static void put_page(struct fth_buffer *out, const struct fth_buffer *data)
             if (strcmp(name, "data") == 0)
                 fth_buffer_append(out, data->data, data->size);
             else if (strcmp(name, "scripts") == 0)
-                for (size_t i = 0; i < FTH_COUNT(scripts); i++)
-                    put_part(out, scripts[i]);
+                put_scripts(out, kinds);
             else
                 put_part(out, name);
         }
@@ -178,18 +213,19 @@ enum fth_status fth_report_html(const char *const *paths, size_t count, const st
             "fathom was built without D3, which draws the charts; install Debian's node-d3 "
             "or pass -Dd3=FILE to 'meson setup', and build again");
     enum fth_status status = FTH_OK;
+    struct kinds kinds = {.others = count == 0};
     fth_buffer_text(&data, "{\"fathom\":\"");
     fth_buffer_text(&data, fth_version());
     fth_buffer_text(&data, "\",\"documents\":[");
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         fth_buffer_text(&data, i ? "," : "");
-        status = add_file(&data, paths[i], log, error);
+        status = add_file(&data, paths[i], log, &kinds, error);
     }
     fth_buffer_text(&data, "]}");
     if (status == FTH_OK) {
         out.failed = data.failed;
         if (!out.failed)
-            put_page(&out, &data);
+            put_page(&out, &data, &kinds);
         status = fth_buffer_take(&out, text, size, error);
     }
     fth_buffer_fini(&data);

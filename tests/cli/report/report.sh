@@ -24,6 +24,9 @@ try points.jsonl -o points.html
 grep -c '"schema":"fathom-explore/1"' points.html
 sed -i '1s/atax/gemm/' points.jsonl
 try points.jsonl -o out.html
+try "$FATHOM_ROOT/tests/browser/data/fleet.json" -o fleet.html 2>&1 | sed "s|$FATHOM_ROOT|ROOT|"
+grep -c '"schema":"fathom-fleet/2"' fleet.html
+[ "$(wc -c <fleet.html)" -lt 450000 ] && echo 'without the scripts of other documents'
 try h200.json -o nowhere/out.html
 try h200.json --json -o out.html
 ls

@@ -1,5 +1,5 @@
 /* Tests the documents that go into the HTML page: curves of a recording, loads of a dissection,
- * lists of points, condensed model runs, and the page itself. */
+ * lists of points, condensed model runs and fleets, and the page itself. */
 #include "device/recording.h"
 #include "expected.h"
 #include "folder.h"
@@ -205,18 +205,20 @@ static void pages_contain_their_parts_in_order(void **state)
 {
     (void)state;
     static const char *const parts[] = {
-        "d3",    "core",  "charts", "plots",  "summary", "topology", "structure", "several",
-        "bench", "model", "kernel", "source", "explore", "evidence", "figures",   "start"};
+        "d3",        "core",     "charts",  "plots",        "summary", "topology",
+        "structure", "several",  "bench",   "model",        "kernel",  "source",
+        "explore",   "evidence", "figures", "fleet_charts", "fleet",   "start"};
     static const char *const paths[] = {"one", "two"};
     char *page = NULL, expected[160];
     size_t size = 0;
     write_plain("one", "{\"schema\": \"fathom-x/1\"}", 24);
-    write_plain("two", "{\"schema\": \"fathom-y/1\"}", 24);
+    write_plain("two", "{\"schema\": \"fathom-fleet/2\"}", 28);
     assert_int_equal(fth_report_html(paths, 2, NULL, &page, &size, NULL), FTH_OK);
     assert_int_equal(strlen(page), size);
     snprintf(expected, sizeof expected,
              "{\"fathom\":\"%s\",\"documents\":[{\"file\":\"one\",\"document\":{\"schema\":"
-             "\"fathom-x/1\"}},{\"file\":\"two\",\"document\":{\"schema\":\"fathom-y/1\"}}]}\n",
+             "\"fathom-x/1\"}},{\"file\":\"two\",\"document\":{\"schema\":\"fathom-fleet/2\"}}]}"
+             "\n",
              fth_version());
     assert_contains(page, expected);
     const char *after = page;
@@ -234,6 +236,180 @@ static void pages_contain_their_parts_in_order(void **state)
     }
     assert_null(strstr(page, "@\n"));
     fth_free(page);
+}
+
+/* Pages have the scripts for their documents only. */
+static void pages_have_the_scripts_that_they_need(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *document;
+        bool fleet, other; /* whether the page can draw fleets and other documents */
+    } rows[] = {{"{\"schema\": \"fathom-x/1\"}", false, true},
+                {"{\"schema\": \"fathom-fleet/1\"}", true, true},
+                {"{\"schema\": \"fathom-fleet/2\"}", true, false},
+                {"{\"schema\": \"fathom-fleets/2\"}", false, true}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        static const char *const paths[] = {"one"};
+        char *page = NULL;
+        size_t size = 0;
+        write_plain("one", rows[i].document, strlen(rows[i].document));
+        assert_int_equal(fth_report_html(paths, 1, NULL, &page, &size, NULL), FTH_OK);
+        assert_int_equal(strstr(page, "function showFleet(") != NULL, rows[i].fleet);
+        assert_int_equal(strstr(page, "function drawChip(") != NULL, rows[i].other);
+        assert_non_null(strstr(page, "function showHead("));
+        fth_free(page);
+    }
+}
+
+/* ---- fleets ---- */
+
+/* Condenses a document and returns it as text, which the caller releases. */
+static char *condensed_fleet(const struct fth_buffer *text)
+{
+    struct fth_buffer out = {0};
+    struct fth_json_document document = {0};
+    struct fth_error error = NO_ERROR;
+    if (fth_json_parse("x", text->data, text->size, &document, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_fleet_condense(&document);
+    assert_false(document.failed);
+    fth_json_write(&out, document.root, 12, true);
+    fth_json_fini(&document);
+    return out.data;
+}
+
+/* The page has no healthy GPUs, no figures without a distribution or a reason, six digits, and at
+ * most 16 findings per GPU. Entries of other types stay as they are. */
+static void fleets_are_condensed(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"{\"gpus\":[{\"verdict\":\"healthy\",\"findings\":[]},{\"verdict\":\"failed\","
+         "\"findings\":[{\"value\":4.61234567e12,\"p\":1.23456789e-9,\"reason\":null}]},"
+         "{\"verdict\":\"healthy\",\"findings\":[{\"worse\":false}]},7]}",
+         "{\"gpus\":[{\"verdict\":\"failed\",\"findings\":[{\"value\":4.61235e12,\"p\":"
+         "1.23457e-9,\"reason\":null}]},{\"verdict\":\"healthy\",\"findings\":[{\"worse\":"
+         "false}]},7]}"},
+        {"{\"cohorts\":[{\"figures\":[{\"figure\":\"a\",\"bins\":[1]},{\"figure\":\"b\","
+         "\"bins\":[],\"reason\":null},{\"figure\":\"c\",\"reason\":\"few\"}],"
+         "\"figures_left_out\":0},5],\"gpus_left_out\":3,\"gpus\":[]}",
+         "{\"cohorts\":[{\"figures\":[{\"figure\":\"a\",\"bins\":[1]},{\"figure\":\"c\","
+         "\"reason\":\"few\"}]},5],\"gpus\":[],\"gpus_left_out\":3}"},
+        {"{\"gpus\":[{\"context\":{\"device.power_w\":5,\"l1.onset_bytes\":7,\"memory.x\":1}}],"
+         "\"cohorts\":[{\"reason\":\"few\",\"figures\":[{\"bins\":[1]}]}]}",
+         "{\"gpus\":[{\"context\":{\"device.power_w\":5,\"memory.x\":1}}],\"cohorts\":[{\"reason\":"
+         "\"few\"}]}"},
+        {"{\"gpus\":{\"x\":1},\"cohorts\":[{\"figures\":2}],\"heat_map\":[1]}",
+         "{\"gpus\":{\"x\":1},\"cohorts\":[{\"figures\":2}],\"heat_map\":[1]}"},
+        {"{\"gpus\":[{\"findings\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]}]}",
+         "{\"gpus\":[{\"findings\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],\"more_findings\":2}]"
+         "}"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_buffer text = {0};
+        fth_buffer_text(&text, rows[i][0]);
+        char *own = condensed_fleet(&text);
+        assert_string_equal(own, rows[i][1]);
+        free(own);
+        fth_buffer_fini(&text);
+    }
+}
+
+/* Appends a list of `count` objects with a number in their names and the members `entry`. */
+static void put_entries(struct fth_buffer *out, const char *key, const char *entry, size_t count)
+{
+    fth_buffer_format(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < count; i++)
+        fth_buffer_format(out, "%s{\"name\":\"entry-%06zu\",%s}", i ? "," : "", i, entry);
+    fth_buffer_text(out, "]");
+}
+
+/* Appends the judgement of 10,000 GPUs: 1,000 of them are not healthy and have ten findings, there
+ * are 60 cohorts with 40 distributions, 1,500 hosts with 50 figures, and 10,000 bad files. */
+static void put_large_fleet(struct fth_buffer *out)
+{
+    static const char finding[] =
+        "{\"figure\":\"memory.read_bytes_per_s\",\"kind\":\"rate\",\"value\":4240012345678,"
+        "\"usual\":4611234567890,\"effect\":-0.0805,\"worse\":true,\"distance\":-15.21,\"p\":"
+        "1.2345e-11,\"measurements\":1,\"deviating\":1,\"severe\":true}";
+    struct fth_buffer gpu = {0}, cohort = {0}, row = {0};
+    fth_buffer_text(&gpu, "\"verdict\":\"failed\",\"context\":{\"device.power_w\":112.25},"
+                          "\"findings\":[");
+    for (size_t i = 0; i < 10; i++)
+        fth_buffer_format(&gpu, "%s%s", i ? "," : "", finding);
+    fth_buffer_text(&gpu, "]");
+    fth_buffer_text(&cohort, "\"figures\":[");
+    for (size_t i = 0; i < 40; i++) {
+        fth_buffer_format(&cohort, "%s{\"figure\":\"l2.latency_cycles\",\"bins\":[", i ? "," : "");
+        for (size_t k = 0; k < 40; k++)
+            fth_buffer_format(&cohort, "%s250", k ? "," : "");
+        fth_buffer_text(&cohort, "]}");
+    }
+    fth_buffer_text(&cohort, "]");
+    fth_buffer_text(&row,
+                    "\"gpus\":7,\"cells\":\"01234567890123456789012345678901234567890123456789\"");
+    fth_buffer_text(out, "{\"schema\":\"fathom-fleet/2\"");
+    put_entries(out, "gpus", gpu.data, 1000);
+    put_entries(out, "cohorts", cohort.data, 60);
+    put_entries(out, "groups", "\"kind\":\"host\"", 10000);
+    put_entries(out, "problems", "\"reason\":\"the file is empty\"", 10000);
+    fth_buffer_text(out, ",\"heat_map\":{\"figures\":[]");
+    put_entries(out, "rows", row.data, 1500);
+    fth_buffer_text(out, "}}");
+    fth_buffer_fini(&gpu);
+    fth_buffer_fini(&cohort);
+    fth_buffer_fini(&row);
+}
+
+/* Returns how often `part` occurs in `text`. */
+static size_t occurrences(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+        count++;
+    return count;
+}
+
+/* What does not fit is removed, the last entries first, and counted. */
+static void the_page_of_a_large_fleet_has_at_most_1_mb(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"fleet"};
+    struct fth_buffer text = {0};
+    struct fth_json_document document = {0};
+    char *page = NULL;
+    size_t size = 0;
+    put_large_fleet(&text);
+    assert_true(text.size > 3000000);
+    write_plain("fleet", text.data, text.size);
+    assert_int_equal(fth_report_html(paths, 1, NULL, &page, &size, NULL), FTH_OK);
+    assert_in_range(size, 800000, 1000000);
+    fth_free(page);
+    char *own = condensed_fleet(&text);
+    assert_int_equal(fth_json_parse("x", own, strlen(own), &document, NULL), FTH_OK);
+    const struct fth_json *root = document.root, *gpus = fth_json_get(root, "gpus");
+    const size_t listed = fth_json_count(gpus), detailed = occurrences(own, "device.power_w");
+    assert_in_range(detailed, 50, 200);
+    assert_in_range(listed, detailed + 100, 999);
+    assert_int_equal(fth_json_integer(fth_json_get(root, "gpus_left_out")), 1000 - listed);
+    assert_int_equal(fth_json_count(fth_json_get(fth_json_item(gpus, 0), "findings")), 10);
+    const struct fth_json *last = fth_json_item(gpus, listed - 1);
+    assert_int_equal(fth_json_count(fth_json_get(last, "findings")), 1);
+    assert_int_equal(fth_json_integer(fth_json_get(last, "more_findings")), 9);
+    const struct fth_json *cohorts = fth_json_get(root, "cohorts");
+    assert_int_equal(fth_json_count(cohorts), 60);
+    assert_null(fth_json_get(fth_json_item(cohorts, 0), "figures_left_out"));
+    assert_int_equal(fth_json_integer(fth_json_get(fth_json_item(cohorts, 59), "figures_left_out")),
+                     40);
+    assert_int_equal(fth_json_count(fth_json_get(fth_json_get(root, "heat_map"), "rows")), 1500);
+    const size_t problems = fth_json_count(fth_json_get(root, "problems"));
+    assert_in_range(problems, 100, 1000);
+    assert_int_equal(fth_json_integer(fth_json_get(root, "problems_left_out")), 10000 - problems);
+    assert_non_null(fth_json_get(root, "groups_left_out"));
+    fth_json_fini(&document);
+    free(own);
+    fth_buffer_fini(&text);
 }
 
 /* Condenses a curve with this first pair and 256 others. Returns the number of kept pairs. */
@@ -281,7 +457,10 @@ int main(void)
         cmocka_unit_test(descriptions_are_compared_with_the_published_one),
         cmocka_unit_test(lists_of_points_need_three_keys),
         cmocka_unit_test(pages_contain_their_parts_in_order),
+        cmocka_unit_test(pages_have_the_scripts_that_they_need),
         cmocka_unit_test(condensing_checks_the_pairs),
+        cmocka_unit_test(fleets_are_condensed),
+        cmocka_unit_test(the_page_of_a_large_fleet_has_at_most_1_mb),
     };
     return cmocka_run_group_tests_name("page", tests, enter_folder, leave_folder);
 }

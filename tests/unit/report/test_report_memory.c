@@ -68,7 +68,15 @@ static void pages_need_every_allocation(void **state)
     write_text("series.csv", "element,load,index,cycles,result\nl1,0,0,30,hit\nl1,1,5,300,miss\n"
                              "l2,0,1,200,hit\n");
     write_text("list.json", "[{\"point\": 1, \"kernel\": \"k\", \"trace\": \"t\"}]\n");
-    static const char *const paths[] = {"model.json", "series.csv", "list.json",
+    write_text("fleet.json",
+               "{\"schema\": \"fathom-fleet/2\", \"cohorts\": [{\"figures\": [{\"bins\": "
+               "[1]}, {}]}], \"gpus_left_out\": 2, \"gpus\": [{\"verdict\": \"failed\", "
+               "\"findings\": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}], "
+               "\"heat_map\": {\"rows\": [{\"cells\": \"09.\"}]}}");
+    static const char *const paths[] = {"model.json",
+                                        "series.csv",
+                                        "list.json",
+                                        "fleet.json",
                                         FTH_SOURCE_ROOT "/data/gpus/gt740m.json",
                                         FTH_SOURCE_ROOT "/tests/replay/l1-h200.zst"};
     for (size_t i = 0; i < FTH_COUNT(paths); i++) {
