@@ -329,7 +329,7 @@ static enum fth_status put_gpus(struct report *report, struct fth_error *error)
 {
     static const struct fth_column columns[] = {
         {"host", "Host", FTH_COLUMN_TEXT},      {"slot", "Slot", FTH_COLUMN_TEXT},
-        {"gpu", "GPU", FTH_COLUMN_TEXT},        {"measurements", "Measured", FTH_COLUMN_NUMBER},
+        {"gpu", "GPU", FTH_COLUMN_TEXT},        {"measurements", "Runs", FTH_COLUMN_NUMBER},
         {"last_time", "Last", FTH_COLUMN_TEXT}, {"changes", "Changes", FTH_COLUMN_NUMBER},
         {"driver", "Driver", FTH_COLUMN_TEXT},  {"model", "Model", FTH_COLUMN_TEXT}};
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
