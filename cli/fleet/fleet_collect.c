@@ -53,6 +53,13 @@ static int merge(struct fth_fleet_reference **reference, struct fth_fleet_refere
     return result;
 }
 
+/* Returns whether a path can be read twice, unlike a pipe and standard input. */
+static bool is_regular(const char *path)
+{
+    struct stat file;
+    return strcmp(path, "-") != 0 && stat(path, &file) == 0 && S_ISREG(file.st_mode);
+}
+
 /* Reads the references among the arguments. The other arguments are paths of measurements: their
  * errors, if they have some, are found when these are read. */
 static int sort_arguments(const struct cli_arguments *arguments, struct inputs *inputs)
@@ -61,13 +68,15 @@ static int sort_arguments(const struct cli_arguments *arguments, struct inputs *
     for (size_t i = 1; i < arguments->word_count && result == CLI_DONE; i++) {
         const char *path = arguments->words[i];
         struct fth_fleet_reference *reference = NULL;
-        struct stat file;
-        /* Pipes and standard input can be read only once. */
-        if (strcmp(path, "-") != 0 && stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
-            fth_fleet_reference_read(path, &reference, NULL) == FTH_OK)
+        struct fth_error error = FTH_NO_ERROR;
+        const enum fth_status status =
+            is_regular(path) ? fth_fleet_reference_read(path, &reference, &error) : FTH_INVALID;
+        if (status == FTH_OK)
             result = merge(&inputs->reference, reference);
-        else
+        else if (status == FTH_INVALID)
             inputs->paths[inputs->path_count++] = path;
+        else
+            result = cli_fail(&error);
     }
     return result;
 }

@@ -70,8 +70,8 @@
  *   other structs or elements of arrays:
  *
  *       fth_bench_figure, fth_candidate, fth_cell, fth_column, fth_error, fth_explore_outcome,
- *       fth_hint_figures, fth_identification, fth_launch_totals, fth_launch_view, fth_log,
- *       fth_model_counts, fth_model_demand, fth_model_floors, fth_model_interval,
+ *       fth_fleet_counts, fth_hint_figures, fth_identification, fth_launch_totals, fth_launch_view,
+ *       fth_log, fth_model_counts, fth_model_demand, fth_model_floors, fth_model_interval,
  *       fth_model_misses, fth_model_parameter, fth_model_profile, fth_model_traffic, fth_series,
  *       fth_shard, fth_shared_counts, fth_table, fth_verdict
  *

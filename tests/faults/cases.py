@@ -134,7 +134,10 @@ CASES = [
     ("bench replay", ["bench", "scaling", "link", "--device", "replay:@bench.rec", "--json"], [], []),
     ("compare", ["compare", "@tiny.json", "gt740m"], [], []),
     ("compare --json", ["compare", "@tiny.json", "@tiny-topo.json", "--json"], [], []),
-    ("compare --fleet", ["compare", "--fleet", "."], ["tiny.json", "tiny-topo.json"], []),
+    # Files, and not a folder: a file of a folder that cannot be read is listed, and does not end the command.
+    ("fleet judge", ["fleet", "judge", "@tiny.json", "@tiny-topo.json", "--format", "prometheus"], [], []),
+    ("fleet collect", ["fleet", "collect", "@tiny.json", "-o", "part.jsonl.zst"], [], []),
+    ("fleet reference", ["fleet", "reference", "@tiny.json", "@tiny-topo.json", "-o", "ref.json"], [], []),
     ("report", ["report", "@tiny.json", "@bench.json", "@model.json", "@points.jsonl", "@points.json", "@series.csv",
                 "@topo.rec", "-o", "page.html"], [], []),
     ("report over a page", ["report", "@tiny.json", "-o", "tiny.json"], ["tiny.json"], []),

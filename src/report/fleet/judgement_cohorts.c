@@ -44,7 +44,9 @@ static const char *keep(struct fth_cells *cells, struct fth_buffer *text)
 static void percent_cell(struct fth_cells *cells, double fraction)
 {
     struct fth_buffer text = {0};
-    if (isfinite(fraction))
+    if (fraction >= 10)
+        fth_buffer_text(&text, ">1000");
+    else if (isfinite(fraction))
         fth_buffer_format(&text, "%.2f", 100 * fraction);
     fth_cells_put_text(cells, text.data ? keep(cells, &text) : NULL);
 }
@@ -131,8 +133,10 @@ static void put_cohort(const struct fth_fleet_cohort_summary *cohort,
     fth_buffer_format(&head, ": %zu GPU%s, %zu measurement%s\n", of->gpu_count,
                       of->gpu_count == 1 ? "" : "s", cohort->measurement_count,
                       cohort->measurement_count == 1 ? "" : "s");
-    fth_foreign_text("", cohort->reason, "\n", &head);
+    fth_foreign_text("Not judged: ", cohort->reason, "\n", &head);
     fth_write_prose(&head, options, out);
+    if (cohort->reason)
+        return;
     put_figures(cohort, options, out);
     put_reasons(cohort, options, out);
 }

@@ -25,7 +25,7 @@ void fth_figure_text(const char *figure, double number, struct fth_buffer *out)
         fth_buffer_format(out, number >= 1e12 ? "%.3f TB/s" : "%.1f GB/s",
                           number / (number >= 1e12 ? 1e12 : 1e9));
     else
-        fth_buffer_text(out, fth_number_format(fth_round_digits(number, 5), text, sizeof text));
+        fth_buffer_text(out, fth_number_format(fth_round_digits(number, 4), text, sizeof text));
 }
 
 void fth_foreign_text(const char *before, const char *text, const char *after,
@@ -83,16 +83,21 @@ static void finding_cells(const struct fth_fleet_finding *finding, struct fth_bu
         fth_buffer_format(&cells[3], "%+.1f %%", 100 * finding->effect);
 }
 
-/* Appends the end of the line of a finding, and its note in a line of its own. */
-static void end_finding(const struct fth_fleet_finding *finding, struct fth_buffer *line)
+/* Appends the end of the line of a finding, and its note in a line of its own, unless that is the
+ * cause that was named already. */
+static void end_finding(const struct fth_fleet_finding *finding, const char *cause,
+                        struct fth_buffer *line)
 {
     if (finding->deviating && finding->deviating < finding->measurements)
         fth_buffer_format(line, "  in %zu of %zu measurements", finding->deviating,
                           finding->measurements);
+    if (!finding->worse)
+        fth_buffer_text(line, "  better than usual");
     while (line->size && line->data[line->size - 1] == ' ')
         line->data[--line->size] = '\0';
     fth_buffer_text(line, "\n");
-    fth_foreign_text("    ", finding->note, "\n", line);
+    if (!cause || !finding->note || strcmp(cause, finding->note) != 0)
+        fth_foreign_text("    ", finding->note, "\n", line);
 }
 
 /* Appends the findings of a GPU as aligned columns. A line that is too wide is broken. */
@@ -126,7 +131,7 @@ static void put_findings(const struct fth_fleet_result *result,
             line.failed = line.failed || rows[i][j].failed;
             fth_buffer_fini(&rows[i][j]);
         }
-        end_finding(&result->findings[i], &line);
+        end_finding(&result->findings[i], result->cause, &line);
         fth_write_prose(&line, options, out);
     }
     if (count < result->finding_count)

@@ -211,6 +211,25 @@ static void compressed_files_read_back(void **state)
     fth_free(text);
 }
 
+static void whole_files_are_compressed(void **state)
+{
+    (void)state;
+    struct fth_buffer text = {0};
+    struct stat file;
+    fth_buffer_repeat(&text, "0123456789", 100000);
+    assert_int_equal(fth_file_write_compressed("whole.zst", text.data, text.size, NULL), FTH_OK);
+    assert_int_equal(stat("whole.zst", &file), 0);
+    assert_in_range(file.st_size, 10, 10000);
+    struct fth_buffer content = {0};
+    assert_int_equal(fth_file_read("whole.zst", FTH_FILE_LIMIT("a file", 1 << 21), &content, NULL),
+                     FTH_OK);
+    assert_int_equal(content.size, text.size);
+    assert_string_equal(content.data, text.data);
+    fth_buffer_fini(&content);
+    fth_buffer_fini(&text);
+    assert_int_equal(fth_file_write_compressed("nowhere/whole.zst", "a", 1, NULL), FTH_IO);
+}
+
 static void compressed_files_are_recognised(void **state)
 {
     (void)state;
@@ -346,6 +365,7 @@ int main(void)
         cmocka_unit_test(the_limit_and_its_option_are_named),
         cmocka_unit_test(only_regular_files_are_opened_where_one_is_expected),
         cmocka_unit_test(compressed_files_read_back),
+        cmocka_unit_test(whole_files_are_compressed),
         cmocka_unit_test(compressed_files_are_recognised),
         cmocka_unit_test(concatenated_frames_are_read_as_one_file),
         cmocka_unit_test(truncated_and_altered_files_are_detected),

@@ -235,61 +235,63 @@ static const struct fth_json *at(const struct fth_json *value, const char *path)
     return value;
 }
 
+/* Values at paths of the document. */
+static const struct {
+    const char *path;
+    double number;
+} expected_numbers[] = {
+    {"counts/gpus", 4},
+    {"counts/failed", 1},
+    {"counts/problems", 1},
+    {"options/false_alarms", 0.001},
+    {"cohorts/0/figures/0/median", 4e12},
+    {"cohorts/0/figures/0/detectable", 0.031},
+    {"cohorts/0/figures/0/bins/1", 3},
+    {"gpus/0/findings/0/value", 3.2e12},
+    {"gpus/0/findings/0/effect", -0.2},
+    {"gpus/0/findings/0/p", 1.235e-9},
+    {"gpus/0/context/device.temperature_c", 38},
+    {"groups/0/effect", -0.05},
+    {"gpus_left_out", 0},
+    {"heat_map/rows/0/gpus", 1},
+    {"heat_map/rows/1/gpus", 2},
+};
+static const struct {
+    const char *path, *text;
+} expected_texts[] = {
+    {"schema", "fathom-fleet/2"},
+    {"problems/0/file", "broken?.json"},
+    {"gpus/0/gpu", "GPU \"b\"\\\n"},
+    {"gpus/0/verdict", "failed"},
+    {"gpus/0/findings/1/value", "fifo"},
+    {"gpus/0/findings/1/note", "The driver changed."},
+    {"gpus/1/verdict", "not_judged"},
+    {"gpus/1/reason", "There are too few such GPUs."},
+    {"heat_map/figures/1", "memory.latency_cycles"},
+    {"heat_map/rows/0/name", "node2"},
+    {"heat_map/rows/0/cells", "90"},
+    {"heat_map/rows/1/cells", "21"},
+    {"heat_map/rows/2/cells", ".."},
+};
+
 static void json_can_be_read_again(void **state)
 {
     (void)state;
-    static const struct {
-        const char *path;
-        double number;
-    } numbers[] = {
-        {"counts/gpus", 4},
-        {"counts/failed", 1},
-        {"counts/problems", 1},
-        {"options/false_alarms", 0.001},
-        {"cohorts/0/figures/0/median", 4e12},
-        {"cohorts/0/figures/0/detectable", 0.031},
-        {"cohorts/0/figures/0/bins/1", 3},
-        {"gpus/0/findings/0/value", 3.2e12},
-        {"gpus/0/findings/0/effect", -0.2},
-        {"gpus/0/findings/0/p", 1.235e-9},
-        {"gpus/0/context/device.temperature_c", 38},
-        {"groups/0/effect", -0.05},
-        {"gpus_left_out", 0},
-        {"heat_map/rows/0/gpus", 1},
-        {"heat_map/rows/1/gpus", 2},
-    };
-    static const struct {
-        const char *path, *text;
-    } texts[] = {
-        {"schema", "fathom-fleet/2"},
-        {"problems/0/file", "broken?.json"},
-        {"gpus/0/gpu", "GPU \"b\"\\\n"},
-        {"gpus/0/verdict", "failed"},
-        {"gpus/0/findings/1/value", "fifo"},
-        {"gpus/0/findings/1/note", "The driver changed."},
-        {"gpus/1/verdict", "not_judged"},
-        {"gpus/1/reason", "There are too few such GPUs."},
-        {"heat_map/figures/1", "memory.latency_cycles"},
-        {"heat_map/rows/0/name", "node2"},
-        {"heat_map/rows/0/cells", "90"},
-        {"heat_map/rows/1/cells", "21"},
-        {"heat_map/rows/2/cells", ".."},
-    };
     struct filled *filled = fill();
     char *text = write_judgement("json", filled, false);
     struct fth_json_document document = {0};
     struct fth_error error = NO_ERROR;
     if (fth_json_parse("judgement", text, strlen(text), &document, &error) != FTH_OK)
         fail_msg("%s", error.cause);
-    for (size_t i = 0; i < FTH_COUNT(numbers); i++) {
-        const struct fth_json *value = at(document.root, numbers[i].path);
-        if (!fth_json_is_number(value) || fth_json_double(value) != numbers[i].number)
-            fail_msg("%s", numbers[i].path);
+    for (size_t i = 0; i < FTH_COUNT(expected_numbers); i++) {
+        const struct fth_json *value = at(document.root, expected_numbers[i].path);
+        if (!fth_json_is_number(value) || fth_json_double(value) != expected_numbers[i].number)
+            fail_msg("%s", expected_numbers[i].path);
     }
-    for (size_t i = 0; i < FTH_COUNT(texts); i++) {
-        const char *found = fth_json_string(at(document.root, texts[i].path));
-        if (!found || strcmp(found, texts[i].text) != 0)
-            fail_msg("%s: %s", texts[i].path, found ? found : "nothing");
+    for (size_t i = 0; i < FTH_COUNT(expected_texts); i++) {
+        const char *found = fth_json_string(at(document.root, expected_texts[i].path));
+        if (!found || strcmp(found, expected_texts[i].text) != 0)
+            fail_msg("%s: %s", expected_texts[i].path, found ? found : "nothing");
     }
     assert_int_equal(fth_json_count(at(document.root, "gpus")), 2);
     assert_true(fth_json_is(at(document.root, "cohorts/0/figures/0/noise"), FTH_JSON_NULL));
@@ -450,6 +452,56 @@ static void documents_stay_small(void **state)
     free(filled);
 }
 
+enum { FLEET = 6 };
+
+/* Descriptions of GPUs that are equal, but for the bandwidth of one. */
+static void make_gpus(struct fth_gpu *gpus[FLEET])
+{
+    char text[400];
+    for (size_t i = 0; i < FLEET; i++) {
+        const int size = snprintf(text, sizeof text,
+                                  "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Card\", "
+                                  "\"backend\": \"cuda\", \"uuid\": \"GPU-%zu\"}, \"elements\": "
+                                  "{\"memory\": {\"read_bytes_per_s\": %s}}}",
+                                  i, i == 3 ? "800000000000" : "1000000000000");
+        assert_int_equal(fth_gpu_read_text("card", text, (size_t)size, NULL, &gpus[i], NULL),
+                         FTH_OK);
+    }
+}
+
+static void descriptions_are_judged_as_a_fleet(void **state)
+{
+    (void)state;
+    static const char *const names[FLEET] = {"a", "b", "c", "d", "e", "f"};
+    static const struct {
+        struct fth_compare_options options;
+        size_t count;
+    } rows[] = {{FTH_COMPARE_OPTIONS(.all = false), 1}, {FTH_COMPARE_OPTIONS(.within = 0.3), 0}};
+    struct fth_gpu *gpus[FLEET];
+    make_gpus(gpus);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        char *text = NULL;
+        size_t size = 0, count = 9;
+        if (fth_report_fleet("text", &rows[i].options, (const struct fth_gpu *const *)gpus, names,
+                             FLEET, &text, &size, &count, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        assert_int_equal(count, rows[i].count);
+        assert_int_equal(strstr(text, "\nGPU-3: failed\n") != NULL, rows[i].count);
+        assert_non_null(strstr(text, "6 GPUs, 6 measurements: "));
+        fth_free(text);
+    }
+    char *text = NULL;
+    size_t size = 1, count = 1;
+    assert_int_equal(fth_report_fleet("hwloc", NULL, (const struct fth_gpu *const *)gpus, names,
+                                      FLEET, &text, &size, &count, NULL),
+                     FTH_INVALID);
+    assert_null(text);
+    assert_int_equal(size + count, 0);
+    for (size_t i = 0; i < FLEET; i++)
+        fth_gpu_destroy(gpus[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +513,7 @@ int main(void)
         cmocka_unit_test(prometheus_escapes_labels),
         cmocka_unit_test(another_format_is_refused),
         cmocka_unit_test(documents_stay_small),
+        cmocka_unit_test(descriptions_are_judged_as_a_fleet),
     };
     return cmocka_run_group_tests_name("judgements", tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
  * what few descriptions have. */
 #include "expected.h"
 
-enum { MAX_FLEET = 6 };
-
 static void descriptions_are_written_completely(void **state)
 {
     (void)state;
@@ -134,42 +132,6 @@ static void comparisons_need_a_table_format(void **state)
     fth_gpu_destroy(b);
 }
 
-/* Three of the cards are equal, card-b.json differs from them, full.json has another name, and
- * odd.json is simulated. */
-static void a_fleet_is_compared_completely(void **state)
-{
-    (void)state;
-    static const char *const files[MAX_FLEET] = {"cards/card-b.json", "cards/card-a.json",
-                                                 "odd.json",          "cards/card-a.json",
-                                                 "full.json",         "cards/card-a.json"};
-    static const char *const names[MAX_FLEET] = {"n3", "n1", "n6", "n2", "n5", "n4"};
-    static const struct {
-        const char *format, *expected;
-        struct fth_compare_options options;
-        size_t count;
-    } rows[] = {
-        {"text", "cards/fleet.txt", FTH_COMPARE_OPTIONS(.all = false), 15},
-        {"csv", "cards/fleet.csv", FTH_COMPARE_OPTIONS(.all = true, .within = 0.2), 14},
-        {"json", "cards/fleet.json", FTH_COMPARE_OPTIONS(.all = false), 15},
-    };
-    struct fth_gpu *gpus[MAX_FLEET];
-    for (size_t i = 0; i < MAX_FLEET; i++)
-        gpus[i] = read_gpu(files[i]);
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        char *text = NULL;
-        size_t size = 0, count = 0;
-        struct fth_error error = NO_ERROR;
-        if (fth_report_fleet(rows[i].format, &rows[i].options, (const struct fth_gpu *const *)gpus,
-                             names, MAX_FLEET, &text, &size, &count, &error) != FTH_OK)
-            fail_msg("%s", error.cause);
-        check_text(rows[i].expected, text);
-        assert_int_equal(count, rows[i].count);
-        fth_free(text);
-    }
-    for (size_t i = 0; i < MAX_FLEET; i++)
-        fth_gpu_destroy(gpus[i]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,7 +140,6 @@ int main(void)
         cmocka_unit_test(two_cards_are_compared_completely),
         cmocka_unit_test(equal_cards_have_no_differences),
         cmocka_unit_test(comparisons_need_a_table_format),
-        cmocka_unit_test(a_fleet_is_compared_completely),
     };
     return cmocka_run_group_tests_name("report texts", tests, NULL, NULL);
 }
