@@ -71,9 +71,9 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_history_list(
     struct fth_fleet_history *history,
     void (*each)(void *user, const struct fth_fleet_history_gpu *gpu), void *user,
     struct fth_error *error);
-/* Removes all measurements before a time (in seconds since 1970, UTC) for good; those without a time
- * stay. Later measurements use their space in the file. *removed gets their number; `removed` may be
- * NULL. */
+/* Removes all measurements before a time (in seconds since 1970, UTC) for good; those without a
+ * time stay. Later measurements use their space in the file. *removed gets their number; `removed`
+ * may be NULL. */
 FTH_API FTH_MUST_USE enum fth_status fth_fleet_history_forget(struct fth_fleet_history *history,
                                                               int64_t before, size_t *removed,
                                                               struct fth_error *error);

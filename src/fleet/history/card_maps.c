@@ -56,31 +56,28 @@ static void normalise(const struct fth_fleet_measurement *measurement, double *m
 enum fth_status fth_card_map(const struct fth_history_span *span, struct fth_arena *arena,
                              struct fth_card_map *map, struct fth_error *error)
 {
-    double *work = NULL;
+    const struct fth_fleet_measurement *all = span->fleet->measurements;
     *map = (struct fth_card_map){.sms = 0};
-    for (size_t i = 0; i < span->count; i++) {
-        const struct fth_fleet_measurement *measurement =
-            &span->fleet->measurements[span->measurements[i]];
-        const size_t count = measurement->fingerprint_count;
-        if (count == 0)
-            continue;
-        if (map->runs == 0) {
-            map->sms = count;
-            map->mean = fth_arena_array(arena, count, sizeof *map->mean);
-            work = calloc(count, sizeof *work);
-            if (!map->mean || !work) {
-                free(work);
-                return fth_no_memory(error, operation, NULL);
-            }
-        }
-        if (count != map->sms)
-            continue; /* some SMs were hidden */
-        normalise(measurement, work);
-        map->runs++;
-        for (size_t j = 0; j < count; j++)
-            map->mean[j] += (work[j] - map->mean[j]) / (double)map->runs;
+    for (size_t i = 0; i < span->count && map->sms == 0; i++)
+        map->sms = all[span->measurements[i]].fingerprint_count;
+    if (map->sms == 0)
+        return FTH_OK;
+    map->mean = fth_arena_array(arena, map->sms, sizeof *map->mean);
+    double *one = calloc(map->sms, sizeof *one);
+    if (!map->mean || !one) {
+        free(one);
+        return fth_no_memory(error, operation, NULL);
     }
-    free(work);
+    for (size_t i = 0; i < span->count; i++) {
+        const struct fth_fleet_measurement *measurement = &all[span->measurements[i]];
+        if (measurement->fingerprint_count != map->sms)
+            continue; /* it has none, or some SMs were hidden */
+        normalise(measurement, one);
+        map->runs++;
+        for (size_t j = 0; j < map->sms; j++)
+            map->mean[j] += (one[j] - map->mean[j]) / (double)map->runs;
+    }
+    free(one);
     return FTH_OK;
 }
 

@@ -333,7 +333,7 @@ static enum fth_status compare_fingerprints(struct search *search)
     }
     for (size_t i = 0; i < fleet->gpu_count; i++) {
         const struct fth_fleet_gpu *gpu = &fleet->gpus[i];
-        if (is_card(gpu) && search->maps[i].runs >= 2 * MIN_RUNS)
+        if (is_card(gpu) && search->maps[i].runs >= (size_t)2 * MIN_RUNS)
             FTH_TRY(find_other_chip(search, gpu));
         else if (!gpu->uuid && search->maps[i].runs > 0)
             FTH_TRY(recognise(search, i));

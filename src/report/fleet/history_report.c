@@ -226,7 +226,8 @@ static size_t collect_values(const struct fth_fleet *fleet, uint32_t figure, dou
     return count;
 }
 
-/* Fills a row of the table of figures. Returns false if the figure is constant, or no number. */
+/* Fills a row of the table of figures. Returns false if the figure is constant, unless all are
+ * listed, or no number. */
 static bool fill_row(struct report *report, const struct listed *item, uint32_t figure,
                      double *values, struct fth_cell row[5])
 {
@@ -236,7 +237,7 @@ static bool fill_row(struct report *report, const struct listed *item, uint32_t 
     bool varies = false;
     for (size_t i = 1; i < count; i++)
         varies = varies || values[i] != values[0];
-    if (count < 2 || (!varies && about->kind > FTH_FLEET_TIME))
+    if (count < 2 || (!varies && !report->options->all))
         return false;
     fth_figure_text(about->name, values[0], &first);
     fth_figure_text(about->name, values[count - 1], &last);
@@ -328,7 +329,7 @@ static enum fth_status put_gpus(struct report *report, struct fth_error *error)
 {
     static const struct fth_column columns[] = {
         {"host", "Host", FTH_COLUMN_TEXT},      {"slot", "Slot", FTH_COLUMN_TEXT},
-        {"gpu", "GPU", FTH_COLUMN_TEXT},        {"measurements", "Measured", FTH_COLUMN_NUMBER},
+        {"gpu", "GPU", FTH_COLUMN_TEXT},        {"measurements", "Runs", FTH_COLUMN_NUMBER},
         {"last_time", "Last", FTH_COLUMN_TEXT}, {"changes", "Changes", FTH_COLUMN_NUMBER},
         {"driver", "Driver", FTH_COLUMN_TEXT},  {"model", "Model", FTH_COLUMN_TEXT}};
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
