@@ -72,17 +72,17 @@ static void finding_cells(const struct fth_fleet_finding *finding, struct fth_bu
         fth_buffer_format(&cells[3], "%+.1f %%", 100 * finding->effect);
 }
 
-/* Appends what is particular about a finding. */
-static void put_remarks(const struct fth_fleet_finding *finding, struct fth_buffer *line)
+/* Appends the end of the line of a finding, and its note in a line of its own. */
+static void end_finding(const struct fth_fleet_finding *finding, struct fth_buffer *line)
 {
-    const char *separator = "  ";
-    if (finding->deviating && finding->deviating < finding->measurements) {
-        fth_buffer_format(line, "%sin %zu of %zu measurements", separator, finding->deviating,
+    if (finding->deviating && finding->deviating < finding->measurements)
+        fth_buffer_format(line, "  in %zu of %zu measurements", finding->deviating,
                           finding->measurements);
-        separator = ", ";
-    }
+    while (line->size && line->data[line->size - 1] == ' ')
+        line->data[--line->size] = '\0';
+    fth_buffer_text(line, "\n");
     if (finding->note)
-        fth_buffer_format(line, "%s(%s)", separator, finding->note);
+        fth_buffer_format(line, "    %s\n", finding->note);
 }
 
 /* Appends the findings of a GPU as aligned columns. A line that is too wide is broken. */
@@ -116,10 +116,7 @@ static void put_findings(const struct fth_fleet_result *result,
             line.failed = line.failed || rows[i][j].failed;
             fth_buffer_fini(&rows[i][j]);
         }
-        put_remarks(&result->findings[i], &line);
-        while (line.size && line.data[line.size - 1] == ' ')
-            line.data[--line.size] = '\0';
-        fth_buffer_text(&line, "\n");
+        end_finding(&result->findings[i], &line);
         fth_write_prose(&line, options, out);
     }
     if (count < result->finding_count)
