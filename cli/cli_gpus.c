@@ -121,6 +121,13 @@ static const struct {
     {NULL, "device", "loaded_temperature_c", "", 1, 0, " C"},
 };
 
+/* Prints a text of a driver. Control characters could change the terminal. */
+static void put_printable(const char *text)
+{
+    for (; *text; text++)
+        putchar((unsigned char)*text < ' ' || *text == '\x7f' ? '?' : *text);
+}
+
 int cli_print_summary(const char *id, const struct fth_gpu *gpu, double seconds)
 {
     const char *uuid = fth_gpu_text(gpu, "device", "uuid");
@@ -132,7 +139,10 @@ int cli_print_summary(const char *id, const struct fth_gpu *gpu, double seconds)
     find_host(local);
     if (!throttling)
         throttling = fth_gpu_text(gpu, "device", "throttling");
-    printf("%s %s %s:", host ? host : local, uuid ? uuid : id, model ? model : "unknown model");
+    put_printable(host ? host : local);
+    printf(" %s ", uuid ? uuid : id);
+    put_printable(model ? model : "unknown model");
+    printf(":");
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         const double value = fth_gpu_number(gpu, figures[i].section, figures[i].name, NAN);
         if (figures[i].label)

@@ -16,6 +16,7 @@
  *   no-pinned            pinned memory cannot be allocated
  *   corrupt              copies on a stream change one bit of the last byte
  *   no-nvml              nvmlInit fails
+ *   ecc                  NVML reports memory errors that were not corrected, and a pending repair
  */
 #ifndef STANDIN_H
 #define STANDIN_H
