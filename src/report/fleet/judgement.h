@@ -26,8 +26,6 @@ fth_judgement_writer fth_judgement_text, fth_judgement_json, fth_judgement_csv, 
 
 /* Returns a verdict as a word: "healthy", "suspect", "failed", "not_judged". */
 const char *fth_verdict_name(enum fth_fleet_verdict verdict);
-/* Returns the kind of a figure as a word: "rate", "time", "exact", "state", "context". */
-const char *fth_fleet_kind_name(enum fth_fleet_kind kind);
 /* Returns a GPU of the judgement's fleet. */
 const struct fth_fleet_gpu *fth_judged_gpu(const struct fth_fleet_judgement *judgement,
                                            const struct fth_fleet_result *result);
