@@ -216,9 +216,10 @@ FTH_MUST_USE enum fth_status fth_note_number(struct fth_gpu *gpu, const char *el
                                              const char *attribute, uint64_t number,
                                              const struct fth_evidence *evidence, size_t samples,
                                              const char *method, struct fth_error *error);
-/* Writes a bandwidth (rates.c). Its note describes the launch that reached it. */
+/* Writes a bandwidth (rates.c). Its note describes the launch that reached it. `one_shape`: no
+ * other launch shape was tried. */
 FTH_MUST_USE enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target target,
-                                           const struct fth_bandwidth *found,
+                                           const struct fth_bandwidth *found, bool one_shape,
                                            struct fth_error *error);
 
 /* Describes how fth_probe_latency measures a latency on one SM. */

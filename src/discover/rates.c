@@ -45,7 +45,7 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
         return fth_note_failure(discovery->gpu, element, attribute, status, error);
     if (found.clock_mhz > 0)
         *clock_mhz = found.clock_mhz;
-    return fth_note_rate(discovery->gpu, target, &found, error);
+    return fth_note_rate(discovery->gpu, target, &found, discovery->quick, error);
 }
 
 /* Whether the size of a cache of the SMs is unknown. The arrays would then be too small for the
@@ -60,7 +60,8 @@ static bool lacks_size(const struct fth_gpu *gpu, const char *element)
 }
 
 enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target target,
-                              const struct fth_bandwidth *found, struct fth_error *error)
+                              const struct fth_bandwidth *found, bool one_shape,
+                              struct fth_error *error)
 {
     const struct fth_stream_shape *shape = &found->shape;
     char note[160];
@@ -86,9 +87,12 @@ enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target tar
                            .number = best,
                            .interval = (const double[]){fmin(best, median), fmax(best, median)},
                            .samples = found->samples,
-                           .method = "all SMs at once; the best repeat of the best "
-                                     "launch shape; the median of its repeats is the "
-                                     "other end of the interval",
+                           .method = one_shape ? "all SMs at once; the best repeat of one launch "
+                                                 "shape; the median of the repeats is the other "
+                                                 "end of the interval"
+                                               : "all SMs at once; the best repeat of the best "
+                                                 "launch shape; the median of its repeats is the "
+                                                 "other end of the interval",
                            .note = note},
         error);
 }

@@ -287,7 +287,7 @@ int nvmlDeviceGetFieldValues(const struct device *device, int count, struct fiel
         return UNINITIALIZED;
     for (int i = 0; i < count; i++) {
         struct field *field = &fields[i];
-        const bool of_link = field->id == 161 || field->id == 162;
+        const int of_link = field->id == 161 || field->id == 162;
         field->result = device->slice < 0 && (field->id == 82 || field->id == 91 || of_link)
                             ? SUCCESS
                             : NOT_SUPPORTED;
