@@ -329,10 +329,11 @@ enum { CLI_MAX_GPUS = 64 };
 struct cli_gpu_list {
     char ids[CLI_MAX_GPUS][32]; /* cuda:0, ... */
     size_t count;
-    char reason[512]; /* why there is none */
+    char reason[512]; /* why there is none, or why one of them is not in the list; or empty */
 };
 /* Lists the GPUs of this machine that the CUDA driver reports. MIG slices are not among them. If
- * there is none, it prints an error and returns CLI_NO_DEVICE. */
+ * there is none, it prints an error and returns CLI_NO_DEVICE. If one of several cannot be used, it
+ * prints the reason. */
 int cli_list_gpus(struct cli_gpu_list *list);
 /* Whether a file name contains %h or %g. NULL does not. */
 bool cli_is_pattern(const char *path);

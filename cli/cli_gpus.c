@@ -38,6 +38,8 @@ int cli_list_gpus(struct cli_gpu_list *list)
     *list = (struct cli_gpu_list){.count = 0};
     if (fth_device_list(add_gpu, list, &error) != FTH_OK)
         return cli_fail(&error);
+    if (list->count && *list->reason)
+        cli_message("a GPU of this machine cannot be used: %s", list->reason);
     if (list->count)
         return CLI_DONE;
     cli_message("this machine has no GPU that can be used%s%s", *list->reason ? ": " : "",

@@ -217,7 +217,7 @@ static int measure_all(struct cli_arguments *arguments)
         if (code == CLI_INTERRUPTED || result == CLI_DONE)
             result = code;
     }
-    return result;
+    return result == CLI_DONE && *list.reason ? CLI_NO_DEVICE : result;
 }
 
 /* Checks that the options can be combined. */

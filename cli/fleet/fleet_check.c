@@ -75,7 +75,7 @@ static int measure_all(struct check *check)
         if (code == CLI_INTERRUPTED || result == CLI_DONE)
             result = code;
     }
-    return result;
+    return result == CLI_DONE && *list.reason ? CLI_NO_DEVICE : result;
 }
 
 /* Checks and reads the options. */

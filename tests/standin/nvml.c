@@ -177,6 +177,12 @@ int nvmlDeviceGetEccMode(const struct device *device, unsigned *current, unsigne
     return answer_for_gpu(device, 1, current);
 }
 
+/* Whether nothing but the memory can be wrong with the GPU. */
+static int is_well(void)
+{
+    return mode_is("healthy", NULL) || mode_is("ecc", NULL);
+}
+
 /* Two reasons: the software power cap (0x4) and the software thermal slowdown (0x20). */
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
                                                      unsigned long long *reasons);
@@ -184,7 +190,7 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
                                               unsigned long long *reasons)
 {
     (void)device;
-    *reasons = 0x24;
+    *reasons = is_well() ? 0 : 0x24;
     return users ? SUCCESS : UNINITIALIZED;
 }
 
@@ -263,10 +269,11 @@ int nvmlDeviceGetRemappedRows(const struct device *device, unsigned *correctable
     return answer_for_gpu(device, 1, correctable);
 }
 
+/* The last link is not active. */
 EXPORT int nvmlDeviceGetNvLinkState(const struct device *device, unsigned link, unsigned *active);
 int nvmlDeviceGetNvLinkState(const struct device *device, unsigned link, unsigned *active)
 {
-    return answer_for_gpu(device, link != 17, active); /* the last link is not active */
+    return answer_for_gpu(device, link != 17 || is_well(), active);
 }
 
 /* nvmlFieldValue_t */

@@ -8,8 +8,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
 /* ---- opening ---- */
 
@@ -342,19 +340,6 @@ static void assert_numbers(const struct fth_gpu *gpu)
         {"device", "power_w", 312.5},
         {"device", "power_limit_w", 700},
         {"device", "temperature_c", 41},
-        {"device", "memory_temperature_c", 44},
-        {"device", "throttle_power_us", 1234},
-        {"device", "throttle_thermal_us", 0},
-        {"device", "pcie_replays", 3},
-        {"device", "nvlinks", 18},
-        {"device", "nvlinks_active", 17},
-        {"device", "nvlink_errors", 5},
-        {"device", "ecc_correctable", 7},
-        {"device", "ecc_uncorrectable", 0},
-        {"memory", "ecc_correctable", 5},
-        {"memory", "ecc_uncorrectable", 0},
-        {"memory", "remapped_rows_correctable", 1},
-        {"memory", "remapped_rows_uncorrectable", 0},
         {"l2", "size_bytes", 62914560},
         {"l2", "max_persisting_bytes", 39321600},
         {"shared", "size_bytes", 233472},
@@ -388,12 +373,6 @@ static void assert_texts(const struct fth_gpu *gpu)
         {"device", "cluster_launch", "yes"},
         {"device", "integrated", "no"},
         {"memory", "ecc", "yes"},
-        {"device", "board_part_number", "692-2G520-0282-001"},
-        {"device", "vbios", "96.00.A5.00.1A"},
-        {"device", "serial", "1650000000000"},
-        {"device", "performance_state", "P0"},
-        {"memory", "remap_pending", "no"},
-        {"memory", "remap_failure", "no"},
         {"l2", "scope", "gpu"},
     };
     for (size_t i = 0; i < FTH_COUNT(texts); i++)
@@ -418,55 +397,6 @@ static void reports_the_attributes_of_the_driver(void **state)
                         "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE");
     /* The driver reports 0, which is impossible: the attribute is unknown. */
     assert_null(fth_gpu_attribute(gpu, "device", "memory_sync_domains"));
-    fth_gpu_destroy(gpu);
-}
-
-/* Where and when a GPU was measured. */
-static void reports_host_and_time(void **state)
-{
-    (void)state;
-    set_mode("one");
-    const time_t before = time(NULL);
-    struct fth_gpu *gpu = describe("0");
-    char host[256] = "";
-    struct tm utc = {0};
-    assert_int_equal(gethostname(host, sizeof host - 1), 0);
-    host[strcspn(host, ".")] = '\0';
-    assert_string_equal(fth_gpu_text(gpu, "device", "host"), host);
-    const char *text = fth_gpu_text(gpu, "device", "measured_at");
-    assert_int_equal(strlen(text), strlen("2026-01-01T00:00:00Z"));
-    assert_int_equal(sscanf(text, "%d-%d-%dT%d:%d:%dZ", &utc.tm_year, &utc.tm_mon, &utc.tm_mday,
-                            &utc.tm_hour, &utc.tm_min, &utc.tm_sec),
-                     6);
-    utc.tm_year -= 1900;
-    utc.tm_mon--;
-    assert_in_range(timegm(&utc), before, time(NULL));
-    fth_gpu_destroy(gpu);
-}
-
-/* Power, temperature and throttling right after a load are attributes of their own. */
-static void reports_the_state_under_load(void **state)
-{
-    (void)state;
-    struct fth_gpu *gpu = NULL;
-    set_mode("one");
-    void *machine = open_machine("0");
-    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
-    assert_int_equal(ops->describe_load(machine, gpu, NULL), FTH_OK);
-    close_machine(machine);
-    assert_true(fth_gpu_number(gpu, "device", "loaded_power_w", NAN) == 312.5);
-    assert_true(fth_gpu_number(gpu, "device", "loaded_temperature_c", NAN) == 41);
-    assert_string_equal(fth_gpu_text(gpu, "device", "loaded_throttling"), "power cap, thermal");
-    assert_string_equal(fth_gpu_text(gpu, "device", "name"), "NVIDIA H200");
-    assert_null(fth_gpu_attribute(gpu, "device", "power_w"));
-    fth_gpu_destroy(gpu);
-    /* Without NVML, nothing is known, not even a name. */
-    set_mode("no-nvml");
-    machine = open_machine("0");
-    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
-    assert_int_equal(ops->describe_load(machine, gpu, NULL), FTH_OK);
-    close_machine(machine);
-    assert_int_equal(fth_gpu_attribute_count(gpu, "device"), 0);
     fth_gpu_destroy(gpu);
 }
 
@@ -753,8 +683,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(kernels_fetch_from_textures),
         cmocka_unit_test(blocks_get_the_requested_shared_memory),
         cmocka_unit_test(reports_the_attributes_of_the_driver),
-        cmocka_unit_test(reports_host_and_time),
-        cmocka_unit_test(reports_the_state_under_load),
         cmocka_unit_test(keeps_measured_attributes),
         cmocka_unit_test(works_without_nvml),
         cmocka_unit_test(lists_and_opens_mig_slices),

@@ -1,5 +1,5 @@
 # A quick measurement gives the same latencies as a whole one, and no other figures. It works from a
-# recording as well, also from one of a whole measurement of latencies.
+# recording as well.
 try() { fathom "$@"; echo "$* -> $?"; }
 fathom topo --device sim:gtx980 --quick --record quick.rec --json >quick.json; echo $?
 fathom topo --device sim:gtx980 --json >whole.json; echo $?
