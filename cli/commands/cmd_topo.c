@@ -195,8 +195,9 @@ static int check_all(const struct cli_arguments *arguments, size_t gpus)
 
 /* Measures all GPUs of this machine in turn. A GPU that fails does not end the others; the exit
  * code is that of the first one that failed. */
-static int measure_all(struct cli_arguments *arguments)
+static int measure_all(const struct cli_arguments *arguments)
 {
+    struct cli_arguments one = *arguments;
     struct cli_gpu_list list;
     int result = cli_list_gpus(&list);
     if (result == CLI_DONE)
@@ -210,8 +211,8 @@ static int measure_all(struct cli_arguments *arguments)
             printf("\n");
             fflush(stdout);
         }
-        set_option(arguments, &cli_option_device, list.ids[i]);
-        const int code = measure_device(arguments);
+        set_option(&one, &cli_option_device, list.ids[i]);
+        const int code = measure_device(&one);
         if (code != CLI_DONE)
             cli_message("the measurement of %s is not complete", list.ids[i]);
         if (code == CLI_INTERRUPTED || result == CLI_DONE)

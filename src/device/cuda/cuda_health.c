@@ -182,10 +182,11 @@ static enum fth_status describe_counters(const struct fth_nvml *nvml, fth_nvml_d
     unsigned replays = 0;
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_nvml_violation violation = {0};
-        if (nvml->violation && nvml->violation(device, rows[i].policy, &violation) == 0)
-            FTH_TRY(fth_cuda_set_number(gpu, "device", rows[i].name,
-                                        (double)(violation.violation_ns / 1000), rows[i].method,
-                                        error));
+        if (!nvml->violation || nvml->violation(device, rows[i].policy, &violation) != 0)
+            continue;
+        const unsigned long long us = violation.violation_ns / 1000;
+        FTH_TRY(
+            fth_cuda_set_number(gpu, "device", rows[i].name, (double)us, rows[i].method, error));
     }
     return nvml->pcie_replays && nvml->pcie_replays(device, &replays) == 0
                ? fth_cuda_set_number(gpu, "device", "pcie_replays", replays,
@@ -243,7 +244,7 @@ enum fth_status fth_nvml_describe_load(const struct fth_nvml *nvml, const char *
                                        const char *uuid, struct fth_gpu *gpu,
                                        struct fth_error *error)
 {
-    const fth_nvml_device device = nvml->handle ? fth_nvml_find(nvml, pci_bus, uuid) : NULL;
+    fth_nvml_device device = nvml->handle ? fth_nvml_find(nvml, pci_bus, uuid) : NULL;
     char text[FTH_NVML_REASONS_BYTES] = "";
     unsigned milliwatts = 0, celsius = 0;
     if (!device)

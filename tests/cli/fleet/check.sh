@@ -2,7 +2,7 @@
 # a little in the bandwidth of memory.
 fathom gpus gtx980 --json | sed 's/"sms": {"value": 16/"sms": {"value": 2/' >gpu.json
 export LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN_GPU=$PWD/gpu.json FATHOM_STANDIN=healthy
-try() { fathom "$@" >out 2>err; echo "$* -> $?"; cat err; grep -o 'healthy\|suspect\|failed\|ecc_uncorrectable\|nvlinks_active\|throttling\|memory.read_bytes_per_s' out | sort -u | tr '\n' ' '; echo; }
+try() { fathom "$@" >out 2>err; echo "$* -> $?"; cat err; sed -n '1s/\..*/./p; s/^  \([a-z0-9]*\.[a-z_]*\) .*/\1/p' out; }
 fathom topo --quick --json -q -o one.json
 mkdir fleet
 read=$(grep -o '"read_bytes_per_s": {"value": [0-9]*' one.json | tail -n 1 | grep -o '[0-9]*$')
@@ -12,7 +12,7 @@ for i in $(seq 20); do
 done
 fathom fleet reference fleet -o ref.json; echo $?
 try fleet check --reference ref.json --save 'kept-%g.json'; ls kept-*
-try fleet check --reference ref.json --runs 2 --device cuda:0 --json; grep -o '"measurements": *[0-9]*' out | head -n 1
+try fleet check --reference ref.json --runs 2 --device cuda:0
 # The reference is of GPUs whose memory is faster.
 for i in $(seq 20); do sed "s/\"read_bytes_per_s\": {\"value\": \([0-9]*\)\([0-9]\{9\}\)/\"read_bytes_per_s\": {\"value\": 9\1\2/" "fleet/$i.json" >"fleet/f$i.json"; rm "fleet/$i.json"; done
 fathom fleet reference fleet -o fast.json
