@@ -216,8 +216,10 @@ static void add_stream(struct announcement *announcement, const struct fth_bandw
                                 .cluster = source->cluster};
 }
 
-/* Adds the sweeps of a bandwidth of the memory. */
-static void add_sweeps(struct announcement *announcement, const struct fth_bandwidth_source *source)
+/* Adds the sweeps of a bandwidth of the memory. A quick measurement reads with a fixed number of
+ * blocks, and writes with one block per piece of the arrays (bandwidth.c). */
+static void add_sweeps(struct announcement *announcement, const struct fth_bandwidth_source *source,
+                       bool quick)
 {
     static const enum fth_sweep_kind kinds[FTH_STREAM_KINDS] = {[FTH_STREAM_READ] = FTH_SWEEP_READ,
                                                                 [FTH_STREAM_WRITE] =
@@ -225,13 +227,16 @@ static void add_sweeps(struct announcement *announcement, const struct fth_bandw
                                                                 [FTH_STREAM_COPY] = FTH_SWEEP_COPY};
     size_t all, count;
     const struct fth_stream_shape *shapes = fth_sweep_shapes(&all, &count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (quick && (source->kind == FTH_STREAM_READ) != (shapes[i].blocks_per_sm > 0))
+            continue;
         add_request(announcement, FTH_FAMILY_SWEEP)->sweep =
             (struct fth_sweep){.kind = kinds[source->kind],
                                .hinted = shapes[i].hinted,
                                .threads = shapes[i].threads,
                                .vector_bytes = shapes[i].vector_bytes,
                                .unroll = shapes[i].unroll};
+    }
 }
 
 /* Announces those requests whose kernels take long to compile: the code of the stage "instruction
@@ -255,7 +260,7 @@ static void announce_kernels(const struct fth_discovery *discovery)
             (discovery->quick && !fth_quick_wants((enum fth_bandwidth_target)i)))
             continue;
         if (source->place == FTH_IN_MEMORY)
-            add_sweeps(&announcement, source);
+            add_sweeps(&announcement, source, discovery->quick);
         else
             add_stream(&announcement, source, source->path == FTH_PATH_TEXTURE ? 4 : 16);
         /* Arrays that are small have too few vectors for large blocks, and narrow accesses are

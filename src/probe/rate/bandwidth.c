@@ -563,16 +563,14 @@ static enum fth_status find_hints(const struct bandwidth_search *search, bool *h
     return fth_error_move(error, &fault);
 }
 
-/* Keeps the shape that is best on H200s, for a quick measurement: the first one or, of sweeps that
- * write, the first one with a block per piece of the arrays. */
+/* Keeps the shape that is best on H200s: the first or, of sweeps that write, one block per piece.
+ */
 static void keep_one_shape(struct bandwidth_search *search)
 {
-    const bool reads = fth_bandwidth_sources[search->target].kind == FTH_STREAM_READ;
-    size_t kept = 0;
-    while (in_memory(search) && !reads && kept + 1 < search->shape_count &&
-           search->shapes[kept].blocks_per_sm)
-        kept++;
-    search->shapes[0] = search->shapes[kept];
+    const bool writes = fth_bandwidth_sources[search->target].kind != FTH_STREAM_READ;
+    for (size_t i = search->shape_count; in_memory(search) && writes && i-- > 0;)
+        if (search->shapes[i].blocks_per_sm == 0)
+            search->shapes[0] = search->shapes[i];
     search->shape_count = 1;
 }
 
@@ -580,9 +578,10 @@ static void keep_one_shape(struct bandwidth_search *search)
 static enum fth_status select_sweep_shapes(struct bandwidth_search *search, struct fth_error *error)
 {
     size_t all, default_count;
-    bool hints;
+    bool hints = false;
     const struct fth_stream_shape *list = fth_sweep_shapes(&all, &default_count);
-    FTH_TRY(find_hints(search, &hints, error));
+    if (!search->prober->quick || fth_bandwidth_sources[search->target].kind != FTH_STREAM_READ)
+        FTH_TRY(find_hints(search, &hints, error));
     for (size_t i = 0; i < (search->thorough ? all : default_count); i++) {
         struct fth_stream_shape shape = list[i];
         /* In the list, a shape with hints can be followed by the same shape without hints. If the
