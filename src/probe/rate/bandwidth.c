@@ -632,7 +632,7 @@ static enum fth_status choose_shape(struct bandwidth_search *search,
         FTH_TRY(find_tick(search, error));
     FTH_TRY(find_shape(search, 1, search->sm_bytes, bandwidth, &bytes_per_ns, error));
     const bool lengthened = lengthen(search, bandwidth, bytes_per_ns);
-    if (in_memory(search) && !search->prober->quick) {
+    if (in_memory(search)) {
         const size_t *interruptions = search->prober->interruptions;
         return find_shape(search, interruptions && *interruptions > 0 ? TRIES : 1,
                           LENGTH_RATIO * search->sm_bytes, bandwidth, &bytes_per_ns, error);
