@@ -21,7 +21,7 @@ enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,
         fth_probe_bandwidth(&run->prober, run->gpu, target, false, &found, error);
     if (status != FTH_OK)
         return fth_bench_keep_failure(run->bench, key, status, error);
-    FTH_TRY(fth_note_rate(run->described, target, &found, error));
+    FTH_TRY(fth_note_rate(run->described, target, &found, false, error));
     snprintf(name, sizeof name, "%s_tb_per_s", key);
     FTH_TRY(fth_bench_add_figure(run->bench, name, round(found.bytes_per_s / 1e9) / 1e3, "TB/s",
                                  "all SMs at once, best launch configuration and repeat", error));

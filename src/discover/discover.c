@@ -134,6 +134,8 @@ static double end_of(const struct fth_stage *stage)
             next = fth_discovery_stage(i + 1);
         else if (stage == fth_hierarchy_stage(i))
             next = fth_hierarchy_stage(i + 1);
+        else if (stage == fth_quick_stage(i))
+            next = fth_quick_stage(i + 1);
         if (next)
             return next->fraction;
     }
@@ -214,8 +216,10 @@ static void add_stream(struct announcement *announcement, const struct fth_bandw
                                 .cluster = source->cluster};
 }
 
-/* Adds the sweeps of a bandwidth of the memory. */
-static void add_sweeps(struct announcement *announcement, const struct fth_bandwidth_source *source)
+/* Adds the sweeps of a bandwidth of the memory. A quick measurement reads with a fixed number of
+ * blocks, and writes with one block per piece of the arrays (bandwidth.c). */
+static void add_sweeps(struct announcement *announcement, const struct fth_bandwidth_source *source,
+                       bool quick)
 {
     static const enum fth_sweep_kind kinds[FTH_STREAM_KINDS] = {[FTH_STREAM_READ] = FTH_SWEEP_READ,
                                                                 [FTH_STREAM_WRITE] =
@@ -223,13 +227,16 @@ static void add_sweeps(struct announcement *announcement, const struct fth_bandw
                                                                 [FTH_STREAM_COPY] = FTH_SWEEP_COPY};
     size_t all, count;
     const struct fth_stream_shape *shapes = fth_sweep_shapes(&all, &count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (quick && (source->kind == FTH_STREAM_READ) != (shapes[i].blocks_per_sm > 0))
+            continue;
         add_request(announcement, FTH_FAMILY_SWEEP)->sweep =
             (struct fth_sweep){.kind = kinds[source->kind],
                                .hinted = shapes[i].hinted,
                                .threads = shapes[i].threads,
                                .vector_bytes = shapes[i].vector_bytes,
                                .unroll = shapes[i].unroll};
+    }
 }
 
 /* Announces those requests whose kernels take long to compile: the code of the stage "instruction
@@ -249,10 +256,11 @@ static void announce_kernels(const struct fth_discovery *discovery)
         add_request(&announcement, FTH_FAMILY_CLUSTER);
     for (int i = 0; i < FTH_BANDWIDTH_TARGETS && !discovery->no_bandwidth; i++) {
         const struct fth_bandwidth_source *source = &fth_bandwidth_sources[i];
-        if (!fth_discovery_wants(discovery, source->element))
+        if (!fth_discovery_wants(discovery, source->element) ||
+            (discovery->quick && !fth_quick_wants((enum fth_bandwidth_target)i)))
             continue;
         if (source->place == FTH_IN_MEMORY)
-            add_sweeps(&announcement, source);
+            add_sweeps(&announcement, source, discovery->quick);
         else
             add_stream(&announcement, source, source->path == FTH_PATH_TEXTURE ? 4 : 16);
         /* Arrays that are small have too few vectors for large blocks, and narrow accesses are
@@ -268,7 +276,11 @@ static enum fth_status begin(struct fth_discovery *discovery,
                              const struct fth_discover_options *options, struct fth_error *error)
 {
     FTH_TRY(check_only(options->only, error));
-    discovery->only = options->only;
+    if (options->quick && (options->only || options->full))
+        return fth_fail(error, FTH_INVALID, "measure", NULL,
+                        "a quick measurement has fixed elements and no dissection");
+    discovery->only = options->quick ? fth_quick_elements : options->only;
+    discovery->quick = discovery->prober.quick = options->quick;
     announce_kernels(discovery);
     FTH_TRY(fth_gpu_create(&discovery->gpu, error));
     FTH_TRY(fth_device_describe(discovery->prober.device, discovery->gpu, error));
@@ -308,9 +320,13 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
 {
     enum fth_status status = begin(discovery, options, error);
     const bool hierarchy = status == FTH_OK && fth_discovery_uses_hierarchy(discovery->gpu);
+    if (hierarchy && discovery->quick)
+        discovery->only = NULL;
     const struct fth_stage *stage;
     for (size_t i = 0; status == FTH_OK; i++) {
-        stage = hierarchy ? fth_hierarchy_stage(i) : fth_discovery_stage(i);
+        stage = hierarchy          ? fth_hierarchy_stage(i)
+                : discovery->quick ? fth_quick_stage(i)
+                                   : fth_discovery_stage(i);
         if (!stage)
             break;
         status = fth_discovery_run_stage(discovery, stage, error);

@@ -177,6 +177,12 @@ int nvmlDeviceGetEccMode(const struct device *device, unsigned *current, unsigne
     return answer_for_gpu(device, 1, current);
 }
 
+/* Whether nothing but the memory can be wrong with the GPU. */
+static int is_well(void)
+{
+    return mode_is("healthy", NULL) || mode_is("ecc", NULL);
+}
+
 /* Two reasons: the software power cap (0x4) and the software thermal slowdown (0x20). */
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
                                                      unsigned long long *reasons);
@@ -184,8 +190,121 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
                                               unsigned long long *reasons)
 {
     (void)device;
-    *reasons = 0x24;
+    *reasons = is_well() ? 0 : 0x24;
     return users ? SUCCESS : UNINITIALIZED;
+}
+
+/* ---- the state of a GPU ---- */
+
+#define TEXT(function, value)                                                                      \
+    EXPORT int function(const struct device *device, char *text, unsigned size);                   \
+    int function(const struct device *device, char *text, unsigned size)                           \
+    {                                                                                              \
+        return device->slice >= 0 ? NOT_SUPPORTED : put_text(value, text, size);                   \
+    }
+TEXT(nvmlDeviceGetBoardPartNumber, "692-2G520-0282-001")
+TEXT(nvmlDeviceGetVbiosVersion, "96.00.A5.00.1A")
+TEXT(nvmlDeviceGetSerial, device->index ? "1650000000001" : "1650000000000")
+
+ANSWER(nvmlDeviceGetPcieReplayCounter, 3)
+
+EXPORT int nvmlDeviceGetPerformanceState(const struct device *device, int *state);
+int nvmlDeviceGetPerformanceState(const struct device *device, int *state)
+{
+    unsigned value = 0;
+    const int result = answer_for_gpu(device, 0, &value);
+    *state = (int)value;
+    return result;
+}
+
+/* Policy 0 is power, 1 is heat. The times are in microseconds and nanoseconds. */
+EXPORT int nvmlDeviceGetViolationStatus(const struct device *device, int policy,
+                                        unsigned long long times[2]);
+int nvmlDeviceGetViolationStatus(const struct device *device, int policy,
+                                 unsigned long long times[2])
+{
+    (void)device;
+    times[0] = 1700000000000000ULL;
+    times[1] = policy == 0 ? 1234567 : 0;
+    return users == 0 ? UNINITIALIZED : policy > 1 ? INVALID_ARGUMENT : SUCCESS;
+}
+
+/* Errors since the GPU was made (counter 1): seven that were corrected, no others; in the mode
+ * "ecc", also two in DRAM that were not corrected. */
+static int count_errors(const struct device *device, int type, int counter,
+                        unsigned long long *errors)
+{
+    *errors = type == 0 ? 7 : mode_is("ecc", NULL) ? 2 : 0;
+    if (users == 0)
+        return UNINITIALIZED;
+    return device->slice >= 0 ? NOT_SUPPORTED : counter == 1 ? SUCCESS : INVALID_ARGUMENT;
+}
+
+EXPORT int nvmlDeviceGetTotalEccErrors(const struct device *device, int type, int counter,
+                                       unsigned long long *errors);
+int nvmlDeviceGetTotalEccErrors(const struct device *device, int type, int counter,
+                                unsigned long long *errors)
+{
+    return count_errors(device, type, counter, errors);
+}
+
+EXPORT int nvmlDeviceGetMemoryErrorCounter(const struct device *device, int type, int counter,
+                                           int location, unsigned long long *errors);
+int nvmlDeviceGetMemoryErrorCounter(const struct device *device, int type, int counter,
+                                    int location, unsigned long long *errors)
+{
+    const int result = count_errors(device, type, counter, errors);
+    *errors -= type == 0 ? 2 : 0; /* two of the corrected ones were in caches */
+    return location == 2 ? result : INVALID_ARGUMENT;
+}
+
+EXPORT int nvmlDeviceGetRemappedRows(const struct device *device, unsigned *correctable,
+                                     unsigned *uncorrectable, unsigned *pending, unsigned *failure);
+int nvmlDeviceGetRemappedRows(const struct device *device, unsigned *correctable,
+                              unsigned *uncorrectable, unsigned *pending, unsigned *failure)
+{
+    *uncorrectable = 0;
+    *pending = mode_is("ecc", NULL) ? 1 : 0;
+    *failure = 0;
+    return answer_for_gpu(device, 1, correctable);
+}
+
+/* The last link is not active. */
+EXPORT int nvmlDeviceGetNvLinkState(const struct device *device, unsigned link, unsigned *active);
+int nvmlDeviceGetNvLinkState(const struct device *device, unsigned link, unsigned *active)
+{
+    return answer_for_gpu(device, link != 17 || is_well(), active);
+}
+
+/* nvmlFieldValue_t */
+struct field {
+    unsigned id, scope;
+    long long timestamp, latency_us;
+    int type, result;
+    unsigned long long value;
+};
+
+/* Memory temperature (82), number of links (91), replays (161) and recoveries (162) of each link;
+ * the other fields are unknown. */
+EXPORT int nvmlDeviceGetFieldValues(const struct device *device, int count, struct field *fields);
+int nvmlDeviceGetFieldValues(const struct device *device, int count, struct field *fields)
+{
+    enum { UNSIGNED_INT = 1, UNSIGNED_LONG_LONG = 3 };
+    if (users == 0)
+        return UNINITIALIZED;
+    for (int i = 0; i < count; i++) {
+        struct field *field = &fields[i];
+        const int of_link = field->id == 161 || field->id == 162;
+        field->result = device->slice < 0 && (field->id == 82 || field->id == 91 || of_link)
+                            ? SUCCESS
+                            : NOT_SUPPORTED;
+        field->type = of_link ? UNSIGNED_LONG_LONG : UNSIGNED_INT;
+        field->value = 0xdead00000000; /* only the lower half belongs to an unsigned int */
+        field->value += field->id == 82 ? 44 : field->id == 91 ? 18 : 0;
+        if (of_link)
+            field->value = field->id == 161 && field->scope == 3 ? 5 : 0;
+    }
+    return SUCCESS;
 }
 
 EXPORT int nvmlDeviceGetMigMode(const struct device *device, unsigned *current, unsigned *pending);

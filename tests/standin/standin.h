@@ -16,6 +16,8 @@
  *   no-pinned            pinned memory cannot be allocated
  *   corrupt              copies on a stream change one bit of the last byte
  *   no-nvml              nvmlInit fails
+ *   healthy              the clocks are not reduced and all links are active
+ *   ecc                  the same, but memory errors were not corrected, and a repair is pending
  */
 #ifndef STANDIN_H
 #define STANDIN_H

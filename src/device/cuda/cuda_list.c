@@ -47,8 +47,12 @@ enum fth_status fth_cuda_list(void (*each)(void *user, const struct fth_device_i
         status = fth_cuda_fail(&cuda, result, "cuDeviceGetCount", error);
     else if (count == 0)
         status = fth_fail(error, FTH_UNAVAILABLE, "call CUDA driver", NULL, "it reports no GPU");
-    for (int i = 0; i < count && status == FTH_OK; i++)
-        status = describe(&cuda, i, version, each, user, error);
+    /* A GPU that fails does not hide the others; the first failure is reported. */
+    for (int i = 0; i < count && status != FTH_NO_MEMORY; i++) {
+        struct fth_error fault = FTH_NO_ERROR;
+        if (describe(&cuda, i, version, each, user, &fault) != FTH_OK && status == FTH_OK)
+            status = fth_error_move(error, &fault);
+    }
     fth_cuda_close(&cuda);
     struct fth_nvml nvml = {.handle = NULL};
     if (status == FTH_OK)

@@ -563,13 +563,25 @@ static enum fth_status find_hints(const struct bandwidth_search *search, bool *h
     return fth_error_move(error, &fault);
 }
 
+/* Keeps the shape that is best on H200s: the first or, of sweeps that write, one block per piece.
+ */
+static void keep_one_shape(struct bandwidth_search *search)
+{
+    const bool writes = fth_bandwidth_sources[search->target].kind != FTH_STREAM_READ;
+    for (size_t i = search->shape_count; in_memory(search) && writes && i-- > 0;)
+        if (search->shapes[i].blocks_per_sm == 0)
+            search->shapes[0] = search->shapes[i];
+    search->shape_count = 1;
+}
+
 /* Selects the shapes of sweeps over memory that this GPU can run. */
 static enum fth_status select_sweep_shapes(struct bandwidth_search *search, struct fth_error *error)
 {
     size_t all, default_count;
-    bool hints;
+    bool hints = false;
     const struct fth_stream_shape *list = fth_sweep_shapes(&all, &default_count);
-    FTH_TRY(find_hints(search, &hints, error));
+    if (!search->prober->quick || fth_bandwidth_sources[search->target].kind != FTH_STREAM_READ)
+        FTH_TRY(find_hints(search, &hints, error));
     for (size_t i = 0; i < (search->thorough ? all : default_count); i++) {
         struct fth_stream_shape shape = list[i];
         /* In the list, a shape with hints can be followed by the same shape without hints. If the
@@ -625,8 +637,9 @@ static enum fth_status choose_shape(struct bandwidth_search *search,
         return find_shape(search, interruptions && *interruptions > 0 ? TRIES : 1,
                           LENGTH_RATIO * search->sm_bytes, bandwidth, &bytes_per_ns, error);
     }
-    return lengthened ? find_shape(search, TRIES, search->sm_bytes, bandwidth, &bytes_per_ns, error)
-                      : FTH_OK;
+    return lengthened && !search->prober->quick
+               ? find_shape(search, TRIES, search->sm_bytes, bandwidth, &bytes_per_ns, error)
+               : FTH_OK;
 }
 
 /* Measures the best shape in rounds, and keeps the round with the least spread. */
@@ -670,6 +683,8 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
         FTH_TRY(select_sweep_shapes(&search, error));
     else
         select_stream_shapes(&search);
+    if (prober->quick && search.shape_count)
+        keep_one_shape(&search);
     if (search.shape_count == 0)
         return fth_fail(error, FTH_UNSUPPORTED, operation, fth_bandwidth_sources[target].element,
                         "no launch shape is possible on this GPU (space for arrays: %llu bytes)",

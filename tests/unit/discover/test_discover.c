@@ -305,16 +305,19 @@ static void kernels_are_announced(void **state)
     static const struct {
         const char *only;
         unsigned fetches, streams, cluster_streams, sweeps, clusters;
-    } rows[] = {{NULL, 1, 15, 2, 9, 1},
-                {"instruction_l15", 1, 0, 0, 0, 0},
-                {"shared,tlb_l1", 0, 4, 0, 0, 0},
-                {"memory,cluster_shared", 0, 2, 2, 9, 1}};
+        bool quick;
+    } rows[] = {{NULL, 1, 15, 2, 9, 1, false},
+                {NULL, 0, 2, 0, 5, 0, true},
+                {"instruction_l15", 1, 0, 0, 0, 0, false},
+                {"shared,tlb_l1", 0, 4, 0, 0, 0, false},
+                {"memory,cluster_shared", 0, 2, 2, 9, 1, false}};
     static const struct fth_device_ops ops = {.describe = describe_nothing,
                                               .expect = keep_announced};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_device device = {.ops = &ops};
         struct fth_gpu *gpu = NULL;
-        const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = rows[i].only);
+        const struct fth_discover_options options =
+            FTH_DISCOVER_OPTIONS(.only = rows[i].only, .quick = rows[i].quick);
         memset(announced, 0, sizeof announced);
         announced_clusters = 0;
         assert_int_equal(fth_discover(&device, &options, &gpu, NULL), FTH_UNAVAILABLE);
@@ -323,6 +326,23 @@ static void kernels_are_announced(void **state)
         assert_int_equal(announced_clusters, rows[i].cluster_streams);
         assert_int_equal(announced[FTH_FAMILY_SWEEP], rows[i].sweeps);
         assert_int_equal(announced[FTH_FAMILY_CLUSTER], rows[i].clusters);
+    }
+}
+
+/* A quick measurement has fixed elements. */
+static void quick_cannot_be_combined(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.describe = describe_nothing};
+    const struct fth_discover_options rows[] = {
+        FTH_DISCOVER_OPTIONS(.quick = true, .only = "l1"),
+        FTH_DISCOVER_OPTIONS(.quick = true, .full = true),
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_device device = {.ops = &ops};
+        struct fth_gpu *gpu = NULL;
+        assert_int_equal(fth_discover(&device, &rows[i], &gpu, NULL), FTH_INVALID);
+        assert_null(gpu);
     }
 }
 
@@ -336,6 +356,7 @@ int main(void)
         cmocka_unit_test(absent_tlbs_do_not_prevent_the_cold_latency),
         cmocka_unit_test(the_log_of_the_options_interrupts),
         cmocka_unit_test(kernels_are_announced),
+        cmocka_unit_test(quick_cannot_be_combined),
         cmocka_unit_test(another_program_makes_no_figure_wrong),
     };
     return cmocka_run_group_tests_name("discover", tests, NULL, NULL);

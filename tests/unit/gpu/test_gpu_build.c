@@ -193,13 +193,27 @@ static void circumstances_do_not_characterise_a_model(void **state)
         const char *section, *name;
         bool circumstance;
     } rows[] = {
-        {"device", "uuid", true},       {"device", "kernel_timeout", true},
-        {"device", "name", false},      {"device", "sms", false},
-        {"l1", "uuid", false},          {"noise", "outlier_rate", true},
-        {"l1", "resident_bytes", true}, {"l1", "latency_by_sm_cycles", true},
-        {"l1", "onset_bytes", false},   {"l1", "full_miss_bytes", false},
-        {"l2", "onset_bytes", true},    {"l2", "full_miss_bytes", true},
+        {"device", "uuid", true},
+        {"device", "kernel_timeout", true},
+        {"device", "name", false},
+        {"device", "sms", false},
+        {"l1", "uuid", false},
+        {"noise", "outlier_rate", true},
+        {"l1", "resident_bytes", true},
+        {"l1", "latency_by_sm_cycles", true},
+        {"l1", "onset_bytes", false},
+        {"l1", "full_miss_bytes", false},
+        {"l2", "onset_bytes", true},
+        {"l2", "full_miss_bytes", true},
         {"l2", "size_bytes", false},
+        {"device", "host", true},
+        {"device", "measured_at", true},
+        {"device", "loaded_clock_mhz", true},
+        {"memory", "ecc_correctable", true},
+        {"device", "ecc_correctable", true},
+        {"memory", "remap_pending", true},
+        {"memory", "ecc", false},
+        {"device", "remap_pending", false},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++)
         if (fth_is_circumstance(rows[i].section, rows[i].name) != rows[i].circumstance)
