@@ -101,8 +101,8 @@ struct fth_fleet_gpu {
     bool simulated;
     uint32_t cohort;                             /* index into fth_fleet.cohorts */
     size_t first_measurement, measurement_count; /* in fth_fleet.by_gpu */
-    /* Of the latest measurement; 0: unknown. Host, slot, driver and board above are those of this
-     * measurement, or of the last one that was added if the times are unknown. */
+    /* Time of the latest measurement; 0: unknown. Host, slot, driver and board above are those of
+     * this measurement, or of the last one that was added if the times are unknown. */
     int64_t time;
     const char *path; /* identifies the GPU if it has no UUID; otherwise NULL */
 };
