@@ -10,7 +10,7 @@
  *   dissection.h     dissecting caches          utilities.h     memory, sizes, names, files
  *   fingerprints.h   recognising GPUs           capsules.h      launches of CUDA programs
  *   captures.h       completing capsules        advice.h        edits of traces, hints
- *   fleets.h         judging many GPUs
+ *   fleets.h         judging many GPUs          fleet_history.h GPUs over time
  *
  * Errors
  *   A function that can fail returns enum fth_status: FTH_OK (0) or the kind of failure. It also
@@ -58,9 +58,10 @@
  *   Growing structs are those that the library allocates and returns as pointers to const:
  *
  *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference,
- *       fth_enrolled, fth_hint, fth_model_curve, fth_model_intervals, fth_model_row,
- *       fth_replay_launch, fth_replay_parameter, fth_source_position, fth_trace_access,
- *       fth_trace_instruction, fth_trace_launch, fth_trace_row, fth_trace_shared
+ *       fth_enrolled, fth_fleet_history_gpu, fth_hint, fth_model_curve, fth_model_intervals,
+ *       fth_model_row, fth_replay_launch, fth_replay_parameter, fth_source_position,
+ *       fth_trace_access, fth_trace_instruction, fth_trace_launch, fth_trace_row,
+ *       fth_trace_shared
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.
@@ -88,6 +89,7 @@
 #include <fathom/dissection.h>
 #include <fathom/exploration.h>
 #include <fathom/fingerprints.h>
+#include <fathom/fleet_history.h>
 #include <fathom/fleets.h>
 #include <fathom/launches.h>
 #include <fathom/reports.h>

@@ -20,7 +20,7 @@
  *   judge_state.c       states that are faults by themselves: ECC errors, links, throttling
  *   judge_groups.c      whole groups (node, rack, driver, board) that differ
  *   causes.c            a cause that explains several findings
- *   history.c           a GPU against its own earlier measurements, in an SQLite file
+ *   history/            the history of a fleet: an SQLite file (history/history.h)
  *   generate.c          fleets made from measurements of real GPUs, with faults
  *
  * Data flow:
@@ -394,8 +394,10 @@ struct fth_fleet_finding {
     size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
     bool severe;                   /* makes the verdict "failed" */
     const char *note; /* a sentence about the rule that applies, such as "The link has fewer lanes
-                       * than it can have."; NULL: none */
+                       * than it can have.", or what else changed since the earlier measurements,
+                       * such as "driver 580.1 -> 590.2"; NULL: none */
     double single_p;  /* p before the adjustment for the number of figures */
+    bool history;     /* compared with the GPU's own earlier measurements */
 };
 
 /* The verdict for a GPU. */
@@ -462,6 +464,9 @@ struct fth_fleet_judgement {
     const char **columns; /* figures of the heat map: RATE and TIME */
     size_t column_count;
     size_t healthy, suspect, failed, not_judged;
+    const char *
+        *notes; /* sentences about cards that were swapped or moved (history/history_judge.c) */
+    size_t note_count, note_capacity;
 };
 
 #endif

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char operation[] = "open fingerprint store";
-
 /* Limits of SQLite's parser and data, far above what fathom's own statements and rows need: the
  * longest row of a store has about 100 KB. Chosen, not derived. Foreign keys are deleted by an
  * internal trigger, which needs a depth of 1. */
@@ -53,7 +51,7 @@ static enum fth_status harden(struct fth_store *store, struct fth_error *error)
 #ifdef SQLITE_DBCONFIG_ENABLE_VIEW /* since SQLite 3.30 */
     sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 #endif
-    return fth_store_run(store, operation,
+    return fth_store_run(store, store->format->operation,
                          "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
                          "PRAGMA mmap_size = 0; PRAGMA foreign_keys = ON",
                          error);
@@ -70,7 +68,7 @@ static enum fth_status check_header(struct fth_store *store, struct fth_error *e
     sqlite3_file *file = NULL;
     if (sqlite3_file_control(store->database, "main", SQLITE_FCNTL_FILE_POINTER, &file) !=
         SQLITE_OK)
-        return fth_store_fail(store, operation, error);
+        return fth_store_fail(store, store->format->operation, error);
     if (!file || !file->pMethods)
         return FTH_OK; /* it is in memory */
     if (file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK ||
@@ -78,7 +76,7 @@ static enum fth_status check_header(struct fth_store *store, struct fth_error *e
         return FTH_OK; /* SQLite reports files that it cannot read, and those that are too short */
     if (header[WRITE_VERSION] != WRITE_AHEAD_LOG && header[READ_VERSION] != WRITE_AHEAD_LOG)
         return FTH_OK;
-    return fth_fail(error, FTH_INVALID, operation, store->path,
+    return fth_fail(error, FTH_INVALID, store->format->operation, store->path,
                     "it uses a write-ahead log, which fathom does not; it was not changed. To "
                     "convert it, run: sqlite3 FILE 'PRAGMA journal_mode = DELETE'");
 }
@@ -87,7 +85,7 @@ enum fth_status fth_store_connect(struct fth_store *store, const char *file, int
                                   struct fth_error *error)
 {
     if (sqlite3_open_v2(file, &store->database, flags, NULL) != SQLITE_OK)
-        return fth_store_fail(store, operation, error);
+        return fth_store_fail(store, store->format->operation, error);
     FTH_TRY(check_header(store, error));
     return harden(store, error);
 }
@@ -145,13 +143,13 @@ enum fth_status fth_store_fail(const struct fth_store *store, const char *what,
     case SQLITE_INTERRUPT: return fail_limit(store, code & 0xff, what, error);
     case SQLITE_NOTADB:
         return fth_fail(error, FTH_INVALID, what, path,
-                        "not a fingerprint store; the file was not changed, choose another one");
+                        "not a %s; the file was not changed, choose another one",
+                        store->format->noun);
     case SQLITE_CORRUPT:
         return fth_fail(
             error, FTH_INVALID, what, path,
-            "the file is damaged (%s); nothing was changed. Import an export into a new file, or "
-            "try 'sqlite3 FILE .recover'",
-            sqlite3_errmsg(database));
+            "the file is damaged (%s); nothing was changed. %s, or try 'sqlite3 FILE .recover'",
+            sqlite3_errmsg(database), store->format->recover_hint);
     case SQLITE_READONLY:
     case SQLITE_PERM:
         if (code == SQLITE_READONLY_ROLLBACK)

@@ -100,7 +100,26 @@ struct fth_fingerprint {
 
 /* ---- database.c ---- */
 
+/* A kind of database file. The functions of database.c, store_schema.c and store_file.c work with
+ * any kind; src/fleet/ has another one. */
+struct fth_store_format {
+    const char *noun;         /* "fingerprint store" */
+    const char *operation;    /* of errors: "open fingerprint store" */
+    const char *default_file; /* below the user's folder for data */
+    const char *create_hint;  /* what creates a file: "enroll a GPU" */
+    const char *recover_hint; /* what helps if it is damaged: "Import an export into a new file" */
+    uint64_t max_bytes;       /* of the file, unless the caller sets another limit */
+    uint32_t application_id;  /* in the header of the file, which tells the kinds apart */
+    int version;              /* of the schema */
+    /* migrations[i] converts version i to version i + 1. A released migration must never be
+     * changed, because existing files were made by it. The first one sets the application id. */
+    const char *const *migrations;
+};
+/* Fingerprints. */
+extern const struct fth_store_format fth_fingerprint_format;
+
 struct fth_store {
+    const struct fth_store_format *format;
     sqlite3 *database; /* NULL: not connected */
     char *path;        /* of the file, as the user gave it */
     uint64_t max_bytes;
@@ -145,6 +164,19 @@ FTH_MUST_USE enum fth_status fth_store_begin(struct fth_store *store, const char
  * failure of the commit. */
 FTH_MUST_USE enum fth_status fth_store_end(struct fth_store *store, const char *operation,
                                            enum fth_status status, struct fth_error *error);
+
+/* ---- store_file.c ---- */
+
+/* Works as fth_store_open does, for a file of any format. */
+FTH_MUST_USE enum fth_status fth_store_open_format(const struct fth_store_format *format,
+                                                   const char *path,
+                                                   const struct fth_store_options *options,
+                                                   struct fth_store **store,
+                                                   struct fth_error *error);
+/* Works as fth_store_default_path does, for a file of any format. */
+FTH_MUST_USE enum fth_status fth_store_format_path(const struct fth_store_format *format,
+                                                   char *path, size_t size,
+                                                   struct fth_error *error);
 
 /* ---- store_schema.c ---- */
 

@@ -11,14 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char operation[] = "open fingerprint store";
-
 /* Default of how long a process waits for another one that is writing. A write takes some
  * milliseconds, so this is generous. */
 enum { DEFAULT_WAIT_MS = 10000 };
-/* Default of the largest store. Chosen: half of the largest document that is imported, so that
- * stores can be exported and imported again. An H200 with 8 runs takes 20 KB. */
-#define DEFAULT_MAX_BYTES ((uint64_t)128 << 20)
 /* Steps of SQLite's virtual machine that a statement may take per byte of the largest store.
  * Chosen: eight times what reading the shortest rows takes. A processor executes some 50 million
  * steps per second. */
@@ -26,9 +21,10 @@ enum { STEPS_PER_BYTE = 8 };
 
 /* ---- path ---- */
 
-enum fth_status fth_store_default_path(char *path, size_t size, struct fth_error *error)
+enum fth_status fth_store_format_path(const struct fth_store_format *format, char *path,
+                                      size_t size, struct fth_error *error)
 {
-    static const char file[] = "fathom/fingerprints.db";
+    const char *file = format->default_file;
     /* Relative paths in XDG_DATA_HOME must be ignored (XDG Base Directory Specification 0.8). */
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     int length = -1;
@@ -37,11 +33,16 @@ enum fth_status fth_store_default_path(char *path, size_t size, struct fth_error
     else if (home && home[0] == '/')
         length = snprintf(path, size, "%s/.local/share/%s", home, file);
     if (length < 0)
-        return fth_fail(error, FTH_INVALID, operation, NULL,
+        return fth_fail(error, FTH_INVALID, format->operation, NULL,
                         "neither XDG_DATA_HOME nor HOME is an absolute path; pass a file name");
     if ((size_t)length >= size)
-        return fth_fail(error, FTH_INVALID, operation, path, "the path is too long");
+        return fth_fail(error, FTH_INVALID, format->operation, path, "the path is too long");
     return FTH_OK;
+}
+
+enum fth_status fth_store_default_path(char *path, size_t size, struct fth_error *error)
+{
+    return fth_store_format_path(&fth_fingerprint_format, path, size, error);
 }
 
 /* Creates the folders that contain a file. Failures are ignored: opening the file then fails. */
@@ -56,19 +57,31 @@ static void make_folders(const char *path)
 }
 
 /* Writes the path that is given to SQLite. */
-static enum fth_status choose_path(const char *path, char *file, size_t size,
-                                   struct fth_error *error)
+static enum fth_status choose_path(const struct fth_store_format *format, const char *path,
+                                   char *file, size_t size, struct fth_error *error)
 {
     if (!path)
-        return fth_store_default_path(file, size, error);
+        return fth_store_format_path(format, file, size, error);
     if (!*path || strlen(path) > size - 3)
-        return fth_fail(error, FTH_INVALID, operation, path, "the path is empty or too long");
+        return fth_fail(error, FTH_INVALID, format->operation, path,
+                        "the path is empty or too long");
     /* "./" because SQLite interprets some names specially, such as ":memory:" */
     snprintf(file, size, "%s%s", path[0] == '/' ? "" : "./", path);
     return FTH_OK;
 }
 
 /* ---- kinds of files ---- */
+
+/* Fails for a file that cannot be examined; `code`: the error number of the system. */
+static enum fth_status fail_missing(const struct fth_store *store, int code,
+                                    struct fth_error *error)
+{
+    const struct fth_store_format *format = store->format;
+    if (code == ENOENT)
+        return fth_fail(error, FTH_NOT_FOUND, format->operation, store->path,
+                        "the store does not exist yet; %s to create it", format->create_hint);
+    return fth_fail(error, FTH_NOT_FOUND, format->operation, store->path, "%s", strerror(code));
+}
 
 /* Refuses a missing file unless it is to be created, and files that cannot be a store. If the file
  * cannot be examined, SQLite reports why. */
@@ -78,17 +91,13 @@ static enum fth_status check_file(const struct fth_store *store, const char *fil
     struct stat info;
     char size[32], max[32];
     if (stat(file, &info) != 0)
-        return create ? FTH_OK
-                      : fth_fail(error, FTH_NOT_FOUND, operation, store->path, "%s",
-                                 errno == ENOENT
-                                     ? "the store does not exist yet; enroll a GPU to create it"
-                                     : strerror(errno));
+        return create ? FTH_OK : fail_missing(store, errno, error);
     if (!S_ISREG(info.st_mode))
-        return fth_fail(error, FTH_INVALID, operation, store->path,
+        return fth_fail(error, FTH_INVALID, store->format->operation, store->path,
                         "it is a %s, not a regular file; choose another one",
                         S_ISDIR(info.st_mode) ? "folder" : "pipe or device");
     if ((uint64_t)info.st_size > store->max_bytes)
-        return fth_fail(error, FTH_INVALID, operation, store->path,
+        return fth_fail(error, FTH_INVALID, store->format->operation, store->path,
                         "the file has %s, but a store may have at most %s; raise --max-bytes if it "
                         "is a store",
                         fth_size_format((double)info.st_size, size, sizeof size),
@@ -125,12 +134,12 @@ static enum fth_status check_neighbours(const struct fth_store *store, const cha
         snprintf(real, sizeof real, "%s", file); /* it does not exist yet */
     snprintf(name, sizeof name, "%s-wal", real);
     if (lstat(name, &info) == 0)
-        return fth_fail(error, FTH_INVALID, operation, store->path,
+        return fth_fail(error, FTH_INVALID, store->format->operation, store->path,
                         "a write-ahead log lies beside it (FILE-wal), which fathom does not use; "
                         "to merge it, run: sqlite3 FILE 'PRAGMA journal_mode = DELETE'");
     snprintf(name, sizeof name, "%s-journal", real);
     if (lstat(name, &info) == 0 && (!S_ISREG(info.st_mode) || names_another_file(name)))
-        return fth_fail(error, FTH_INVALID, operation, store->path,
+        return fth_fail(error, FTH_INVALID, store->format->operation, store->path,
                         "fathom did not write the journal that lies beside it (FILE-journal); "
                         "delete it if the store comes from elsewhere");
     return FTH_OK;
@@ -143,12 +152,13 @@ static enum fth_status limit_growth(struct fth_store *store, struct fth_error *e
 {
     int64_t page_bytes = 0;
     char sql[64];
-    FTH_TRY(fth_store_number(store, operation, "PRAGMA page_size", &page_bytes, error));
+    FTH_TRY(
+        fth_store_number(store, store->format->operation, "PRAGMA page_size", &page_bytes, error));
     /* SQLite ignores a limit of 0 pages. */
     const uint64_t pages = store->max_bytes / (uint64_t)page_bytes;
     snprintf(sql, sizeof sql, "PRAGMA max_page_count = %llu",
              (unsigned long long)(pages > 0 ? pages : 1));
-    return fth_store_run(store, operation, sql, error);
+    return fth_store_run(store, store->format->operation, sql, error);
 }
 
 static enum fth_status open_for_writing(struct fth_store *store, const char *file, bool create,
@@ -159,10 +169,11 @@ static enum fth_status open_for_writing(struct fth_store *store, const char *fil
                               SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0), error));
     FTH_TRY(fth_store_examine(store, &version, error));
     if (version == 0 && !create)
-        return fth_fail(error, FTH_NOT_FOUND, operation, store->path,
-                        "the file is empty; enroll a GPU to create a store in it");
+        return fth_fail(error, FTH_NOT_FOUND, store->format->operation, store->path,
+                        "the file is empty; %s to create a store in it",
+                        store->format->create_hint);
     FTH_TRY(limit_growth(store, error));
-    return version < FTH_STORE_VERSION ? fth_store_migrate(store, error) : FTH_OK;
+    return version < store->format->version ? fth_store_migrate(store, error) : FTH_OK;
 }
 
 /* Opens the file without changing it, if possible: an interrupted change must be undone first, and
@@ -174,12 +185,12 @@ static enum fth_status open_for_reading(struct fth_store *store, const char *fil
     int64_t version = 0;
     FTH_TRY(fth_store_connect(store, file, SQLITE_OPEN_READONLY, error));
     enum fth_status status =
-        fth_store_number(store, operation, "PRAGMA user_version", &version, &own);
+        fth_store_number(store, store->format->operation, "PRAGMA user_version", &version, &own);
     if (status != FTH_OK && fth_store_code(store) != SQLITE_READONLY_ROLLBACK)
         return fth_error_move(error, &own);
     if (status == FTH_OK)
         FTH_TRY(fth_store_examine(store, &version, error));
-    if (status == FTH_OK && version == FTH_STORE_VERSION)
+    if (status == FTH_OK && version == store->format->version)
         return FTH_OK;
     fth_store_disconnect(store);
     store->read_only = false;
@@ -199,26 +210,34 @@ static enum fth_status open_file(struct fth_store *store, const char *file, bool
 }
 
 enum fth_status fth_store_open(const char *path, const struct fth_store_options *options,
-                               struct fth_store **out, struct fth_error *error)
+                               struct fth_store **store, struct fth_error *error)
+{
+    return fth_store_open_format(&fth_fingerprint_format, path, options, store, error);
+}
+
+enum fth_status fth_store_open_format(const struct fth_store_format *format, const char *path,
+                                      const struct fth_store_options *options,
+                                      struct fth_store **out, struct fth_error *error)
 {
     struct fth_store_options known;
     char file[PATH_MAX] = "";
     *out = NULL;
     FTH_TRY(fth_options_read("fth_store_options", options, &known, sizeof known, error));
     if (known.create && known.read_only)
-        return fth_fail(error, FTH_INVALID, operation, path,
+        return fth_fail(error, FTH_INVALID, format->operation, path,
                         "the options 'create' and 'read_only' exclude each other");
-    FTH_TRY(choose_path(path, file, sizeof file, error));
+    FTH_TRY(choose_path(format, path, file, sizeof file, error));
     if (known.create && !path)
         make_folders(file);
     struct fth_store *store = calloc(1, sizeof *store);
     if (!store || !(store->path = strdup(path ? path : file))) {
         free(store);
-        return fth_no_memory(error, operation, path);
+        return fth_no_memory(error, format->operation, path);
     }
+    store->format = format;
     store->read_only = known.read_only;
     store->wait_ms = known.wait_ms ? known.wait_ms : DEFAULT_WAIT_MS;
-    store->max_bytes = known.max_bytes ? known.max_bytes : DEFAULT_MAX_BYTES;
+    store->max_bytes = known.max_bytes ? known.max_bytes : format->max_bytes;
     store->max_steps = store->max_bytes > UINT64_MAX / STEPS_PER_BYTE
                            ? UINT64_MAX
                            : STEPS_PER_BYTE * store->max_bytes;

@@ -9,14 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char operation[] = "open fingerprint store";
-
 /* "fthm" in ASCII. SQLite stores it in the header of the file, where it distinguishes a store from
  * the databases of other programs. */
 #define APPLICATION_ID 0x6674686d
+/* Default of the largest store. Chosen: half of the largest document that is imported, so that
+ * stores can be exported and imported again. An H200 with 8 runs takes 20 KB. */
+#define DEFAULT_MAX_BYTES ((uint64_t)128 << 20)
 
-/* migrations[i] converts version i to version i + 1. A released migration must never be changed,
- * because existing files were made by it. */
 static const char *const migrations[FTH_STORE_VERSION] = {
     "CREATE TABLE gpu (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, device TEXT, uuid TEXT);"
     "CREATE TABLE run (id INTEGER PRIMARY KEY,"
@@ -30,6 +29,18 @@ static const char *const migrations[FTH_STORE_VERSION] = {
     "CREATE UNIQUE INDEX run_key ON run(key);",
 };
 _Static_assert(APPLICATION_ID == 1718904941, "must equal the number in the first migration");
+
+const struct fth_store_format fth_fingerprint_format = {
+    .noun = "fingerprint store",
+    .operation = "open fingerprint store",
+    .default_file = "fathom/fingerprints.db",
+    .create_hint = "enroll a GPU",
+    .recover_hint = "Import an export into a new file",
+    .max_bytes = DEFAULT_MAX_BYTES,
+    .application_id = APPLICATION_ID,
+    .version = FTH_STORE_VERSION,
+    .migrations = migrations,
+};
 
 /* ---- comparing schemas ---- */
 
@@ -56,11 +67,11 @@ static enum fth_status next_entry(const struct fth_store *store, sqlite3_stmt *s
     if (code == SQLITE_DONE)
         return FTH_OK;
     if (code != SQLITE_ROW)
-        return fth_store_fail(store, operation, error);
+        return fth_store_fail(store, store->format->operation, error);
     bool failed = false;
     *entry = (struct entry){column(statement, 0, &failed), column(statement, 1, &failed),
                             column(statement, 2, &failed), column(statement, 3, &failed)};
-    return failed ? fth_no_memory(error, operation, store->path) : FTH_OK;
+    return failed ? fth_no_memory(error, store->format->operation, store->path) : FTH_OK;
 }
 
 /* Compares entries in the order of the query: views, triggers and tables before indexes, because a
@@ -81,10 +92,10 @@ static enum fth_status fail_different(const struct fth_store *store, const struc
         first++;
     while (first > 0 && found->sql[first - 1] != ' ' && found->sql[first - 1] != '(')
         first--;
-    return fth_fail(error, FTH_INVALID, operation, store->path,
-                    "its %s '%s' is not that of a fingerprint store: it has '%.*s' instead of "
-                    "'%.*s'; it was not changed, choose another file",
-                    found->type, found->name, SHOWN, found->sql + first, SHOWN,
+    return fth_fail(error, FTH_INVALID, store->format->operation, store->path,
+                    "its %s '%s' is not that of a %s: it has '%.*s' instead of '%.*s'; it was not "
+                    "changed, choose another file",
+                    found->type, found->name, store->format->noun, SHOWN, found->sql + first, SHOWN,
                     expected->sql + first);
 }
 
@@ -103,15 +114,15 @@ static enum fth_status compare_rows(const struct fth_store *store, sqlite3_stmt 
         const int order = !has_found ? 1 : !has_expected ? -1 : compare_entries(&found, &expected);
         if (order < 0)
             return fth_fail(
-                error, FTH_INVALID, operation, store->path,
-                "it has the %s '%s', which a fingerprint store does not have; it was not "
-                "changed. Remove it with sqlite3, or choose another file",
-                found.type, found.name);
+                error, FTH_INVALID, store->format->operation, store->path,
+                "it has the %s '%s', which a %s does not have; it was not changed. Remove it with "
+                "sqlite3, or choose another file",
+                found.type, found.name, store->format->noun);
         if (order > 0)
-            return fth_fail(error, FTH_INVALID, operation, store->path,
-                            "the %s '%s' of a fingerprint store is missing; it was not changed, "
-                            "choose another file",
-                            expected.type, expected.name);
+            return fth_fail(
+                error, FTH_INVALID, store->format->operation, store->path,
+                "the %s '%s' of a %s is missing; it was not changed, choose another file",
+                expected.type, expected.name, store->format->noun);
         if (strcmp(found.table, expected.table) != 0 || strcmp(found.sql, expected.sql) != 0)
             return fail_different(store, &found, &expected, error);
     }
@@ -122,7 +133,8 @@ static enum fth_status execute_migrations(struct fth_store *store, int64_t from,
                                           struct fth_error *error)
 {
     for (int64_t version = from; version < to; version++)
-        FTH_TRY(fth_store_run(store, operation, migrations[version], error));
+        FTH_TRY(fth_store_run(store, store->format->operation, store->format->migrations[version],
+                              error));
     return FTH_OK;
 }
 
@@ -132,8 +144,10 @@ static enum fth_status check_schema(struct fth_store *store, int64_t version,
 {
     static const char query[] =
         "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type DESC, name";
-    struct fth_store model = {
-        .path = store->path, .max_bytes = store->max_bytes, .max_steps = store->max_steps};
+    struct fth_store model = {.format = store->format,
+                              .path = store->path,
+                              .max_bytes = store->max_bytes,
+                              .max_steps = store->max_steps};
     sqlite3_stmt *found_rows = NULL, *expected_rows = NULL;
     enum fth_status status = fth_store_connect(
         &model, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, error);
@@ -142,10 +156,10 @@ static enum fth_status check_schema(struct fth_store *store, int64_t version,
     status = execute_migrations(&model, 0, version, error);
     if (status != FTH_OK)
         goto out;
-    status = fth_store_prepare(&model, operation, query, &expected_rows, error);
+    status = fth_store_prepare(&model, store->format->operation, query, &expected_rows, error);
     if (status != FTH_OK)
         goto out;
-    status = fth_store_prepare(store, operation, query, &found_rows, error);
+    status = fth_store_prepare(store, store->format->operation, query, &found_rows, error);
     if (status != FTH_OK)
         goto out;
     status = compare_rows(store, found_rows, &model, expected_rows, error);
@@ -164,27 +178,30 @@ static enum fth_status find_version(struct fth_store *store, int64_t *version,
                                     struct fth_error *error)
 {
     int64_t application = 0, tables = 0;
-    FTH_TRY(fth_store_number(store, operation, "PRAGMA application_id", &application, error));
-    FTH_TRY(fth_store_number(store, operation, "PRAGMA user_version", version, error));
+    FTH_TRY(fth_store_number(store, store->format->operation, "PRAGMA application_id", &application,
+                             error));
     FTH_TRY(
-        fth_store_number(store, operation, "SELECT count(*) FROM sqlite_master", &tables, error));
+        fth_store_number(store, store->format->operation, "PRAGMA user_version", version, error));
+    FTH_TRY(fth_store_number(store, store->format->operation, "SELECT count(*) FROM sqlite_master",
+                             &tables, error));
     if (application == 0 && *version == 0 && tables == 0)
         return FTH_OK;
-    if (application != APPLICATION_ID)
-        return fth_fail(error, FTH_INVALID, operation, store->path,
+    if (application != (int64_t)store->format->application_id)
+        return fth_fail(error, FTH_INVALID, store->format->operation, store->path,
                         "this is a database of another program; it was not changed, choose another "
                         "file");
-    if (*version > FTH_STORE_VERSION)
+    if (*version > store->format->version)
         return fth_fail(
-            error, FTH_UNSUPPORTED, operation, store->path,
+            error, FTH_UNSUPPORTED, store->format->operation, store->path,
             "a newer fathom created it (version %lld, this one supports up to %d); it was "
             "not changed, use the newer fathom",
-            (long long)*version, FTH_STORE_VERSION);
+            (long long)*version, store->format->version);
     if (*version < 1)
-        return fth_fail(error, FTH_INVALID, operation, store->path,
-                        "its version is %lld, but the versions of fingerprint stores are 1 to %d; "
-                        "it was not changed, choose another file",
-                        (long long)*version, FTH_STORE_VERSION);
+        return fth_fail(
+            error, FTH_INVALID, store->format->operation, store->path,
+            "its version is %lld, but the versions of %ss are 1 to %d; it was not changed, "
+            "choose another file",
+            (long long)*version, store->format->noun, store->format->version);
     return FTH_OK;
 }
 
@@ -194,20 +211,20 @@ static enum fth_status check(struct fth_store *store, const char *sql, const cha
                              struct fth_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    FTH_TRY(fth_store_prepare(store, operation, sql, &statement, error));
+    FTH_TRY(fth_store_prepare(store, store->format->operation, sql, &statement, error));
     enum fth_status status = FTH_OK;
     bool failed = false;
     const int code = sqlite3_step(statement);
     const char *text = code == SQLITE_ROW ? column(statement, 0, &failed) : good;
     if (failed)
-        status = fth_no_memory(error, operation, store->path);
+        status = fth_no_memory(error, store->format->operation, store->path);
     else if (strcmp(text, good) != 0)
-        status = fth_fail(error, FTH_INVALID, operation, store->path,
-                          "the file is damaged (%s); nothing was changed. Import an export into a "
-                          "new file, or try 'sqlite3 FILE .recover'",
-                          text);
+        status = fth_fail(error, FTH_INVALID, store->format->operation, store->path,
+                          "the file is damaged (%s); nothing was changed. %s, or try "
+                          "'sqlite3 FILE .recover'",
+                          text, store->format->recover_hint);
     else if (code != SQLITE_ROW && code != SQLITE_DONE)
-        status = fth_store_fail(store, operation, error);
+        status = fth_store_fail(store, store->format->operation, error);
     sqlite3_finalize(statement);
     return status;
 }
@@ -228,8 +245,8 @@ static enum fth_status examine(struct fth_store *store, int64_t *version, struct
 enum fth_status fth_store_examine(struct fth_store *store, int64_t *version,
                                   struct fth_error *error)
 {
-    FTH_TRY(fth_store_run(store, operation, "BEGIN", error));
-    return fth_store_end(store, operation, examine(store, version, error), error);
+    FTH_TRY(fth_store_run(store, store->format->operation, "BEGIN", error));
+    return fth_store_end(store, store->format->operation, examine(store, version, error), error);
 }
 
 /* ---- migrating ---- */
@@ -240,14 +257,14 @@ static enum fth_status migrate(struct fth_store *store, struct fth_error *error)
     int64_t version = 0;
     char sql[64];
     FTH_TRY(find_version(store, &version, error));
-    FTH_TRY(execute_migrations(store, version, FTH_STORE_VERSION, error));
-    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", FTH_STORE_VERSION);
-    FTH_TRY(fth_store_run(store, operation, sql, error));
-    return check_schema(store, FTH_STORE_VERSION, error);
+    FTH_TRY(execute_migrations(store, version, store->format->version, error));
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", store->format->version);
+    FTH_TRY(fth_store_run(store, store->format->operation, sql, error));
+    return check_schema(store, store->format->version, error);
 }
 
 enum fth_status fth_store_migrate(struct fth_store *store, struct fth_error *error)
 {
-    FTH_TRY(fth_store_begin(store, operation, error));
-    return fth_store_end(store, operation, migrate(store, error), error);
+    FTH_TRY(fth_store_begin(store, store->format->operation, error));
+    return fth_store_end(store, store->format->operation, migrate(store, error), error);
 }

@@ -1,0 +1,205 @@
+/* fathom fleet add, history: the measurements of a fleet over time, in a file. */
+#include "fleet/fleet_cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- dates ---- */
+
+/* Returns the days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant,
+ * "chrono-Compatible Low-Level Date Algorithms"). */
+static int64_t days_of(int year, int month, int day)
+{
+    const int64_t y = year - (month <= 2);
+    const int64_t era = y / 400, year_of_era = y - era * 400;
+    const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+           719468;
+}
+
+/* Reads a number of `count` digits, and moves behind it. Returns -1 if there are fewer. */
+static int read_digits(const char **text, int count)
+{
+    int number = 0;
+    for (int i = 0; i < count; i++, (*text)++) {
+        if (**text < '0' || **text > '9')
+            return -1;
+        number = 10 * number + (**text - '0');
+    }
+    return number;
+}
+
+/* Parses a date, such as 2026-11-18, as the seconds from 1970 to its beginning in UTC. */
+static bool parse_date(const char *text, int64_t *time)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const int year = read_digits(&text, 4);
+    if (year < 1970 || *text++ != '-')
+        return false;
+    const int month = read_digits(&text, 2);
+    if (month < 1 || month > 12 || *text++ != '-')
+        return false;
+    const int day = read_digits(&text, 2);
+    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    if (*text || day < 1 || day > days[month - 1] + (month == 2 && leap))
+        return false;
+    *time = days_of(year, month, day) * 86400;
+    return true;
+}
+
+/* ---- opening ---- */
+
+static int open_history(const struct cli_arguments *arguments, bool change,
+                        struct fth_fleet_history **history)
+{
+    const struct fth_store_options options =
+        FTH_STORE_OPTIONS(.create = change, .read_only = !change);
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_fleet_history_open(cli_value(arguments, &cli_fleet_store), &options, history, &error) !=
+        FTH_OK)
+        return cli_fail(&error);
+    return CLI_DONE;
+}
+
+int cli_fleet_judge_store(const struct cli_arguments *arguments,
+                          const struct fth_fleet_judge_options *options,
+                          struct fth_fleet_judgement *judgement)
+{
+    struct fth_fleet_history *history = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    if (!cli_value(arguments, &cli_fleet_store))
+        return CLI_DONE;
+    int result = open_history(arguments, false, &history);
+    if (result == CLI_DONE &&
+        fth_fleet_judge_history(judgement, history, options, &error) != FTH_OK)
+        result = cli_fail(&error);
+    fth_fleet_history_close(history);
+    return result;
+}
+
+/* ---- add ---- */
+
+static int show_added(const struct cli_arguments *arguments,
+                      const struct fth_fleet_history *history, size_t added, size_t known,
+                      size_t removed)
+{
+    static const struct fth_column columns[] = {{"added", "Added", FTH_COLUMN_NUMBER},
+                                                {"known", "Known", FTH_COLUMN_NUMBER},
+                                                {"forgotten", "Forgotten", FTH_COLUMN_NUMBER},
+                                                {"store", "History", FTH_COLUMN_TEXT}};
+    const struct fth_cell cells[] = {{.number = (double)added},
+                                     {.number = (double)known},
+                                     {.number = (double)removed},
+                                     {.text = fth_fleet_history_path(history)}};
+    return cli_put_table(arguments, &(struct fth_table){columns, 4, cells, 1});
+}
+
+int cli_fleet_add(const struct cli_arguments *arguments)
+{
+    struct fth_fleet_history *history = NULL;
+    struct fth_fleet *fleet = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    const char *forget = cli_value(arguments, &cli_fleet_forget_before);
+    size_t added = 0, removed = 0, measurements = 0;
+    int64_t before = 0;
+    int result = forget ? CLI_DONE : cli_fleet_require_words(arguments, "PATH");
+    if (result == CLI_DONE)
+        result = cli_check_output(arguments);
+    if (result == CLI_DONE && forget && !parse_date(forget, &before)) {
+        cli_message("--forget-before requires a date such as 2026-01-31, not '%s'", forget);
+        return CLI_USAGE;
+    }
+    if (result == CLI_DONE)
+        result = cli_fleet_read(arguments, 1, &fleet);
+    if (result == CLI_DONE)
+        result = open_history(arguments, true, &history);
+    if (result == CLI_DONE && fth_fleet_history_add(history, fleet, &added, &error) != FTH_OK)
+        result = cli_fail(&error);
+    if (result == CLI_DONE && forget &&
+        fth_fleet_history_forget(history, before, &removed, &error) != FTH_OK)
+        result = cli_fail(&error);
+    if (result == CLI_DONE) {
+        fth_fleet_gpu_count(fleet, &measurements);
+        result = show_added(arguments, history, added, measurements - added, removed);
+    }
+    fth_fleet_history_close(history);
+    fth_fleet_destroy(fleet);
+    return result;
+}
+
+/* ---- history ---- */
+
+/* What the argument of the action names. */
+struct named {
+    const char *word;
+    char gpu[512]; /* the name of the GPU; "": none */
+    size_t gpus;   /* that begin with the word */
+    bool is_host, is_gpu;
+};
+
+static void match_gpu(void *user, const struct fth_fleet_history_gpu *gpu)
+{
+    struct named *named = user;
+    named->is_host = named->is_host || (gpu->host && strcmp(gpu->host, named->word) == 0);
+    const bool same = strcmp(gpu->name, named->word) == 0;
+    if (!same && (named->is_gpu || strncmp(gpu->name, named->word, strlen(named->word)) != 0))
+        return;
+    named->is_gpu = named->is_gpu || same;
+    named->gpus++;
+    if (strlen(gpu->name) < sizeof named->gpu)
+        memcpy(named->gpu, gpu->name, strlen(gpu->name) + 1);
+}
+
+/* Finds out whether a word is a host, a GPU, or the beginning of the name of one GPU. */
+static int find_named(struct fth_fleet_history *history, struct named *named,
+                      struct fth_fleet_history_options *options)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_fleet_history_list(history, match_gpu, named, &error) != FTH_OK)
+        return cli_fail(&error);
+    if (named->is_host && !named->is_gpu) {
+        options->host = named->word;
+    } else if (named->is_gpu || named->gpus == 1) {
+        options->gpu = named->gpu;
+    } else {
+        cli_message(named->gpus ? "'%s' is the beginning of the names of several GPUs"
+                                : "the history has no GPU and no host '%s'; 'fathom fleet history' "
+                                  "lists them",
+                    named->word);
+        return CLI_USAGE;
+    }
+    return CLI_DONE;
+}
+
+/* Writes the report. */
+static int show_history(const struct cli_arguments *arguments, struct fth_fleet_history *history)
+{
+    struct fth_report_options report = cli_report_options(arguments);
+    struct fth_fleet_history_options options = FTH_FLEET_HISTORY_OPTIONS(.gpu = NULL);
+    struct named named = {.word = arguments->word_count > 1 ? arguments->words[1] : NULL};
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    int result = named.word ? find_named(history, &named, &options) : CLI_DONE;
+    report.all = cli_value(arguments, &cli_fleet_all) != NULL;
+    if (result == CLI_DONE && fth_report_fleet_history(cli_format(arguments), history, &options,
+                                                       &report, &text, &size, &error) != FTH_OK)
+        result = cli_fail(&error);
+    return result == CLI_DONE ? cli_put_text(arguments, text, size) : result;
+}
+
+int cli_fleet_history(const struct cli_arguments *arguments)
+{
+    struct fth_fleet_history *history = NULL;
+    if (arguments->word_count > 2) {
+        cli_message("unexpected argument '%s'", arguments->words[2]);
+        return CLI_USAGE;
+    }
+    int result = cli_check_output(arguments);
+    if (result == CLI_DONE)
+        result = open_history(arguments, false, &history);
+    if (result == CLI_DONE)
+        result = show_history(arguments, history);
+    fth_fleet_history_close(history);
+    return result;
+}
