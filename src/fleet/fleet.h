@@ -13,13 +13,14 @@
  *   reference.c         the distribution of each figure in each cohort; merging
  *   reference_make.c    the reference of a fleet
  *   reference_json.c    references as documents (fathom-fleet-reference/1)
- *   judge.c             the judgement: one verdict per GPU
- *   judge_model.c       the distribution of a number on healthy GPUs
- *   judge_numbers.c     numbers: robust distance from the reference, p-values
- *   judge_exact.c       sizes, counts and texts, which are equal on all healthy GPUs of a model
- *   judge_state.c       states that are faults by themselves: ECC errors, links, throttling
- *   judge_groups.c      whole groups (node, rack, driver, board) that differ
- *   causes.c            a cause that explains several findings
+ *   judge/              the judgement (judge/judge.h)
+ *     judge.c             one verdict per GPU
+ *     judge_model.c       the distribution of a number on healthy GPUs
+ *     judge_numbers.c     numbers: robust distance from the reference, p-values
+ *     judge_exact.c       sizes, counts and texts, which are equal on all healthy GPUs of a model
+ *     judge_state.c       states that are faults by themselves: ECC errors, links, throttling
+ *     judge_groups.c      whole groups (node, rack, driver, board) that differ
+ *     causes.c            a cause that explains several findings
  *   history/            the history of a fleet: an SQLite file (history/history.h)
  *   generate.c          fleets made from measurements of real GPUs, with faults
  *
