@@ -132,12 +132,13 @@ static enum fth_status read_lines(struct fth_fleet_source *source, size_t size, 
                                   struct fth_error *error)
 {
     const char *path = source->files[source->current].path;
-    for (;; size = source->ahead.size + 1) {
+    /* The bytes before `seen` have no line break. */
+    for (size_t seen = 0;; seen = source->ahead.size, size = seen + 1) {
         FTH_TRY(read_ahead(source, size, error));
         *end = source->ahead.size;
-        while (!source->at_end && *end > 0 && source->ahead.data[*end - 1] != '\n')
+        while (!source->at_end && *end > seen && source->ahead.data[*end - 1] != '\n')
             (*end)--;
-        if (*end > 0 || source->at_end)
+        if (*end > seen || source->at_end)
             return FTH_OK;
         if (source->ahead.size > FTH_FLEET_MAX_DOCUMENT)
             return fth_file_too_large(
