@@ -13,13 +13,14 @@
  *   reference.c         the distribution of each figure in each cohort; merging
  *   reference_make.c    the reference of a fleet
  *   reference_json.c    references as documents (fathom-fleet-reference/1)
- *   judge.c             the judgement: one verdict per GPU
- *   judge_model.c       the distribution of a number on healthy GPUs
- *   judge_numbers.c     numbers: robust distance from the reference, p-values
- *   judge_exact.c       sizes, counts and texts, which are equal on all healthy GPUs of a model
- *   judge_state.c       states that are faults by themselves: ECC errors, links, throttling
- *   judge_groups.c      whole groups (node, rack, driver, board) that differ
- *   causes.c            a cause that explains several findings
+ *   judge/              the judgement (judge/judge.h)
+ *     judge.c             one verdict per GPU
+ *     judge_model.c       the distribution of a number on healthy GPUs
+ *     judge_numbers.c     numbers: robust distance from the reference, p-values
+ *     judge_exact.c       sizes, counts and texts, which are equal on all healthy GPUs of a model
+ *     judge_state.c       states that are faults by themselves: ECC errors, links, throttling
+ *     judge_groups.c      whole groups (node, rack, driver, board) that differ
+ *     causes.c            a cause that explains several findings
  *   history/            the history of a fleet: an SQLite file (history/history.h)
  *   generate.c          fleets made from measurements of real GPUs, with faults
  *
@@ -102,8 +103,8 @@ struct fth_fleet_gpu {
     bool simulated;
     uint32_t cohort;                             /* index into fth_fleet.cohorts */
     size_t first_measurement, measurement_count; /* in fth_fleet.by_gpu */
-    /* Of the latest measurement; 0: unknown. Host, slot, driver and board above are those of this
-     * measurement, or of the last one that was added if the times are unknown. */
+    /* Time of the latest measurement; 0: unknown. Host, slot, driver and board above are those of
+     * this measurement, or of the last one that was added if the times are unknown. */
     int64_t time;
     const char *path; /* identifies the GPU if it has no UUID; otherwise NULL */
 };

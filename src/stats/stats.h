@@ -8,7 +8,7 @@
  *   bootstrap.c  confidence of a mean               change.c    change points of a series
  *   nearest.c    distances from known classes       ks.c        test whether two samples differ
  *   gf2.c        hashes that are XORs of bits       period.c    events that come periodically
- *   vectors.c    groups of equal vectors
+ *   vectors.c    groups of equal vectors            student.c   tail of Student's t distribution
  *
  * The following holds for every function:
  *   - Input arrays are not modified.

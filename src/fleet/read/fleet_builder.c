@@ -124,9 +124,9 @@ enum fth_status fth_fleet_builder_copy(struct fth_fleet_builder *builder, const 
     return FTH_OK;
 }
 
-/* Returns where an attribute of the device that identifies the measurement is kept, NULL for other
+/* Keeps an attribute of the device that identifies the measurement. Returns false for other
  * attributes. */
-static const char **identity_of(struct fth_fleet_builder *builder, const char *name)
+static bool keep_identity(struct fth_fleet_builder *builder, const char *name, const char *text)
 {
     struct fth_fleet_gpu *gpu = &builder->draft.gpu;
     const struct {
@@ -143,9 +143,11 @@ static const char **identity_of(struct fth_fleet_builder *builder, const char *n
         {"measured_at", &builder->measured_at},
     };
     for (size_t i = 0; i < FTH_COUNT(members); i++)
-        if (strcmp(members[i].name, name) == 0)
-            return members[i].text;
-    return NULL;
+        if (strcmp(members[i].name, name) == 0) {
+            *members[i].text = text;
+            return true;
+        }
+    return false;
 }
 
 /* Writes the name of a figure. False: it is too long. */
@@ -156,7 +158,8 @@ static bool figure_name(const char *section, const char *attribute, char name[FT
         return false;
     memcpy(name, section, before);
     name[before] = '.';
-    memcpy(name + before + 1, attribute, after + 1);
+    memcpy(name + before + 1, attribute, after);
+    name[before + 1 + after] = '\0';
     return true;
 }
 
@@ -216,15 +219,10 @@ enum fth_status fth_fleet_builder_put(struct fth_fleet_builder *builder, const c
                                       struct fth_error *error)
 {
     char name[FTH_FIGURE_NAME];
-    const bool is_device = strcmp(section, "device") == 0;
-    const char **identity = is_device ? identity_of(builder, attribute->name) : NULL;
-    if (identity) {
-        if (!attribute->text)
-            return fth_fail(error, FTH_INVALID, operation, builder->draft.file,
-                            "device.%s: expected a string", attribute->name);
-        *identity = attribute->text;
-        return FTH_OK;
-    }
+    if (strcmp(section, "device") == 0 && keep_identity(builder, attribute->name, attribute->text))
+        return attribute->text ? FTH_OK
+                               : fth_fail(error, FTH_INVALID, operation, builder->draft.file,
+                                          "device.%s: expected a string", attribute->name);
     if (!figure_name(section, attribute->name, name))
         return fth_fail(error, FTH_INVALID, operation, builder->draft.file,
                         "the name of an attribute is longer than %d bytes", FTH_FIGURE_NAME);

@@ -132,12 +132,13 @@ static enum fth_status read_lines(struct fth_fleet_source *source, size_t size, 
                                   struct fth_error *error)
 {
     const char *path = source->files[source->current].path;
-    for (;; size = source->ahead.size + 1) {
+    /* The bytes before `seen` have no line break. */
+    for (size_t seen = 0;; seen = source->ahead.size, size = seen + 1) {
         FTH_TRY(read_ahead(source, size, error));
         *end = source->ahead.size;
-        while (!source->at_end && *end > 0 && source->ahead.data[*end - 1] != '\n')
+        while (!source->at_end && *end > seen && source->ahead.data[*end - 1] != '\n')
             (*end)--;
-        if (*end > 0 || source->at_end)
+        if (*end > seen || source->at_end)
             return FTH_OK;
         if (source->ahead.size > FTH_FLEET_MAX_DOCUMENT)
             return fth_file_too_large(
@@ -168,6 +169,15 @@ static bool begins_with_document(const struct fth_fleet_source *source)
     return whole;
 }
 
+/* Refuses what is in a folder, but not a file: a pipe without a writer would be waited for. */
+static enum fth_status check_regular(const struct fth_fleet_source *source,
+                                     const struct fth_fleet_file *file, struct fth_error *error)
+{
+    if (!source->is_folder || fth_file_is_regular(file->path))
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, file->name, "it is not a file");
+}
+
 /* Opens the next file. A file whose name does not tell has one document per line if its first line
  * is a document. */
 static enum fth_status open_stream(struct fth_fleet_source *source, struct fth_error *error)
@@ -177,6 +187,7 @@ static enum fth_status open_stream(struct fth_fleet_source *source, struct fth_e
     source->ahead.size = 0;
     source->at_end = false;
     source->line = 1;
+    FTH_TRY(check_regular(source, file, error));
     FTH_TRY(fth_zreader_open(file->path, &source->reader, error));
     source->has_lines = has_lines(file->name);
     if (!source->has_lines) {

@@ -237,6 +237,25 @@ static void test_quarter(void **state)
     release(judgement, fleet);
 }
 
+/* A larger part is a second kind of healthy GPUs: the tail of the distribution covers it. */
+static void test_clusters(void **state)
+{
+    (void)state;
+    for (size_t gpus = 100; gpus <= 1000; gpus += 300) {
+        const struct made_plan plan = {.gpus = gpus,
+                                       .runs = 1,
+                                       .seed = 3,
+                                       .faulty = 35 * gpus / 100,
+                                       .faults = {{"memory.read_bytes", 0.92, 0}}};
+        struct fth_fleet *fleet;
+        struct fth_fleet_judgement *judgement = made_judge(&plan, NULL, &fleet);
+        const struct tally tally = tally_of(judgement, plan.faulty);
+        if (tally.found + tally.false_alarms > 1)
+            fail_msg("%zu GPUs: %zu and %zu are suspect", gpus, tally.found, tally.false_alarms);
+        release(judgement, fleet);
+    }
+}
+
 /* Small cohorts: large differences are found from two GPUs on. */
 static void test_small(void **state)
 {
@@ -340,7 +359,8 @@ int main(void)
         cmocka_unit_test(test_one_of_500), cmocka_unit_test(test_faults),
         cmocka_unit_test(test_healthy),    cmocka_unit_test(test_quarter),
         cmocka_unit_test(test_small),      cmocka_unit_test(test_better),
-        cmocka_unit_test(test_deviating),  cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_deviating),  cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_summary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

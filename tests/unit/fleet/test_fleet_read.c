@@ -259,6 +259,7 @@ static void write_folder(void)
     write_plain("fleet/notes.txt", "x", 1);
     write_plain("fleet/.hidden.json", "x", 1);
     mkdir("fleet/sub.json", 0700);
+    assert_int_equal(mkfifo("fleet/tail.jsonl", 0600), 0);
 }
 
 /* The result does not depend on the number of threads. */
@@ -275,14 +276,16 @@ static void threads_give_the_same_fleet(void **state)
         const char *file = NULL;
         assert_int_equal(add_path(fleet, "fleet", threads, &error), FTH_OK);
         assert_int_equal(fleet->measurement_count, FILES - FILES / 10 + LINES - LINES / 100);
-        assert_int_equal(fleet->problem_count, FILES / 10 + LINES / 100 + 1);
+        assert_int_equal(fleet->problem_count, FILES / 10 + LINES / 100 + 2);
         assert_contains(fth_fleet_problem_at(fleet, 0, &file), "line 1, column 1");
         assert_string_equal(file, "03.json");
         assert_contains(fth_fleet_problem_at(fleet, 1, &file), "line 51, column");
         assert_string_equal(file, "05-records.jsonl");
-        assert_string_equal(fth_fleet_problem_at(fleet, fleet->problem_count - 1, &file),
-                            "it is not a file");
-        assert_string_equal(file, "sub.json");
+        for (size_t i = 0; i < 2; i++) {
+            assert_string_equal(fth_fleet_problem_at(fleet, fleet->problem_count - 2 + i, &file),
+                                "it is not a file");
+            assert_string_equal(file, i ? "tail.jsonl" : "sub.json");
+        }
         assert_string_equal(fleet->measurements[0].file, "00.json");
         assert_int_equal(fth_fleet_records(fleet, &text, &size, &error), FTH_OK);
         if (first)

@@ -6,62 +6,64 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Figures of each kind. */
+static const struct {
+    const char *name;
+    enum fth_fleet_kind kind;
+} kinds[] = {
+    {"memory.read_bytes_per_s", FTH_FLEET_RATE},
+    {"l2.copy_bytes_per_s", FTH_FLEET_RATE},
+    {"device.link_to_device_bytes_per_s", FTH_FLEET_RATE},
+    {"tma.bytes_per_cycle", FTH_FLEET_RATE},
+    {"device.loaded_clock_mhz", FTH_FLEET_RATE},
+    {"l2.latency_cycles", FTH_FLEET_TIME},
+    {"l2.far_latency_cycles", FTH_FLEET_TIME},
+    {"memory.latency_ns", FTH_FLEET_TIME},
+    {"tlb_l1.miss_penalty_cycles", FTH_FLEET_TIME},
+    {"instruction_l0.cycles_per_instruction", FTH_FLEET_TIME},
+    {"l2.size_bytes", FTH_FLEET_EXACT},
+    {"device.sms", FTH_FLEET_EXACT},
+    {"device.clock_mhz", FTH_FLEET_EXACT},
+    {"device.max_pcie_lanes", FTH_FLEET_EXACT},
+    {"device.power_limit_w", FTH_FLEET_EXACT},
+    {"l1.carveout_size_bytes", FTH_FLEET_EXACT},
+    {"memory.ecc", FTH_FLEET_EXACT},
+    {"memory.peak_bytes_per_s", FTH_FLEET_EXACT},
+    {"something_new", FTH_FLEET_EXACT},
+    {"memory.ecc_uncorrectable", FTH_FLEET_STATE},
+    {"device.ecc_correctable", FTH_FLEET_STATE},
+    {"memory.remapped_rows_correctable", FTH_FLEET_STATE},
+    {"memory.remap_failure", FTH_FLEET_STATE},
+    {"device.pcie_lanes", FTH_FLEET_STATE},
+    {"device.pcie_generation", FTH_FLEET_STATE},
+    {"device.pcie_replays", FTH_FLEET_STATE},
+    {"device.nvlinks_active", FTH_FLEET_STATE},
+    {"device.throttling", FTH_FLEET_STATE},
+    {"device.throttle_power_us", FTH_FLEET_CONTEXT},
+    {"device.temperature_c", FTH_FLEET_CONTEXT},
+    {"device.memory_temperature_c", FTH_FLEET_CONTEXT},
+    {"device.loaded_power_w", FTH_FLEET_CONTEXT},
+    {"device.current_clock_mhz", FTH_FLEET_CONTEXT},
+    {"device.cuda_version", FTH_FLEET_CONTEXT},
+    {"device.clock_resolution_cycles", FTH_FLEET_CONTEXT},
+    {"device.gpc_by_sm", FTH_FLEET_CONTEXT},
+    {"l2.latency_by_sm_cycles", FTH_FLEET_CONTEXT},
+    {"l2.slice_latency_cycles", FTH_FLEET_CONTEXT},
+    {"l1.disturbed_by_warp", FTH_FLEET_CONTEXT},
+    {"l1.resident_bytes", FTH_FLEET_CONTEXT},
+    {"l2.onset_bytes", FTH_FLEET_CONTEXT},
+    {"l1.full_miss_bytes", FTH_FLEET_CONTEXT},
+    {"memory.refresh_period_ns", FTH_FLEET_CONTEXT},
+    {"noise.jitter_cycles", FTH_FLEET_CONTEXT},
+};
+
 static void figures_have_kinds(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        enum fth_fleet_kind kind;
-    } cases[] = {
-        {"memory.read_bytes_per_s", FTH_FLEET_RATE},
-        {"l2.copy_bytes_per_s", FTH_FLEET_RATE},
-        {"device.link_to_device_bytes_per_s", FTH_FLEET_RATE},
-        {"tma.bytes_per_cycle", FTH_FLEET_RATE},
-        {"device.loaded_clock_mhz", FTH_FLEET_RATE},
-        {"l2.latency_cycles", FTH_FLEET_TIME},
-        {"l2.far_latency_cycles", FTH_FLEET_TIME},
-        {"memory.latency_ns", FTH_FLEET_TIME},
-        {"tlb_l1.miss_penalty_cycles", FTH_FLEET_TIME},
-        {"instruction_l0.cycles_per_instruction", FTH_FLEET_TIME},
-        {"l2.size_bytes", FTH_FLEET_EXACT},
-        {"device.sms", FTH_FLEET_EXACT},
-        {"device.clock_mhz", FTH_FLEET_EXACT},
-        {"device.max_pcie_lanes", FTH_FLEET_EXACT},
-        {"device.power_limit_w", FTH_FLEET_EXACT},
-        {"l1.carveout_size_bytes", FTH_FLEET_EXACT},
-        {"memory.ecc", FTH_FLEET_EXACT},
-        {"memory.peak_bytes_per_s", FTH_FLEET_EXACT},
-        {"something_new", FTH_FLEET_EXACT},
-        {"memory.ecc_uncorrectable", FTH_FLEET_STATE},
-        {"device.ecc_correctable", FTH_FLEET_STATE},
-        {"memory.remapped_rows_correctable", FTH_FLEET_STATE},
-        {"memory.remap_failure", FTH_FLEET_STATE},
-        {"device.pcie_lanes", FTH_FLEET_STATE},
-        {"device.pcie_generation", FTH_FLEET_STATE},
-        {"device.pcie_replays", FTH_FLEET_STATE},
-        {"device.nvlinks_active", FTH_FLEET_STATE},
-        {"device.throttling", FTH_FLEET_STATE},
-        {"device.throttle_power_us", FTH_FLEET_CONTEXT},
-        {"device.temperature_c", FTH_FLEET_CONTEXT},
-        {"device.memory_temperature_c", FTH_FLEET_CONTEXT},
-        {"device.loaded_power_w", FTH_FLEET_CONTEXT},
-        {"device.current_clock_mhz", FTH_FLEET_CONTEXT},
-        {"device.cuda_version", FTH_FLEET_CONTEXT},
-        {"device.clock_resolution_cycles", FTH_FLEET_CONTEXT},
-        {"device.gpc_by_sm", FTH_FLEET_CONTEXT},
-        {"l2.latency_by_sm_cycles", FTH_FLEET_CONTEXT},
-        {"l2.slice_latency_cycles", FTH_FLEET_CONTEXT},
-        {"l1.disturbed_by_warp", FTH_FLEET_CONTEXT},
-        {"l1.resident_bytes", FTH_FLEET_CONTEXT},
-        {"l2.onset_bytes", FTH_FLEET_CONTEXT},
-        {"l1.full_miss_bytes", FTH_FLEET_CONTEXT},
-        {"memory.refresh_period_ns", FTH_FLEET_CONTEXT},
-        {"noise.jitter_cycles", FTH_FLEET_CONTEXT},
-    };
-    for (size_t i = 0; i < FTH_COUNT(cases); i++)
-        if (fth_fleet_kind_of(cases[i].name) != cases[i].kind)
-            fail_msg("%s is %s", cases[i].name,
-                     fth_fleet_kind_name(fth_fleet_kind_of(cases[i].name)));
+    for (size_t i = 0; i < FTH_COUNT(kinds); i++)
+        if (fth_fleet_kind_of(kinds[i].name) != kinds[i].kind)
+            fail_msg("%s is %s", kinds[i].name,
+                     fth_fleet_kind_name(fth_fleet_kind_of(kinds[i].name)));
     for (int i = 0; i < FTH_FLEET_KINDS; i++) {
         enum fth_fleet_kind kind = FTH_FLEET_KINDS;
         assert_true(fth_fleet_kind_parse(fth_fleet_kind_name((enum fth_fleet_kind)i), &kind));
