@@ -32,7 +32,7 @@
 /* The default spread of a figure between GPUs of a cohort, and how many degrees of freedom it
  * counts as. Chosen: the spread of the figures of four H200s, with run-to-run noise, is 0.05 % to
  * 2.7 %, that of most bandwidths 0.2 % to 1 %. */
-#define DEFAULT_SPREAD 0.01
+#define DEFAULT_SPREAD 0.008
 #define DEFAULT_FREEDOM 8
 /* If the figures of a cohort vary more, the upper quartile of their spreads is the default, but at
  * most this. Chosen: GPUs of one model differ by up to 22 % (P. Sinha et al., "Not All GPUs Are
@@ -62,7 +62,7 @@
 #define TAIL_ALLOWANCE 1.15
 /* Likewise, for quantiles that are exceeded by more than 1 %: they vary more than those of heavy
  * tails differ from those of the normal distribution. They only show separate clusters. */
-#define SMALL_ALLOWANCE 1.25
+#define SMALL_ALLOWANCE 1.35
 /* The tail on the worse side is a quantile that at least this part exceeds, so that a few faults do
  * not change it. Chosen. */
 #define WORSE_LEVEL 0.02
@@ -79,7 +79,7 @@
  * beyond the quantile. Figures with fewer GPUs do not take part, because their spread is uncertain,
  * and figures that vary less (as a fraction), because they are rounded. All chosen. */
 #define COMMON_TAIL 20.0
-#define COMMON_SMALL_ALLOWANCE 1.15 /* likewise, if more than 1 % exceed it */
+#define COMMON_SMALL_ALLOWANCE 1.22 /* likewise, if more than 1 % exceed it */
 #define COMMON_ALLOWANCE 1.08 /* the quantile is above the true one by chance: one deviation */
 #define COMMON_MIN_GPUS 20
 #define COMMON_MIN 0.002
