@@ -154,7 +154,9 @@ static bool fewer_sms(const struct view *view, char *text, size_t size)
 static bool lower_clock(const struct view *view, char *text, size_t size)
 {
     const struct fth_fleet_finding *finding = find(view, "device.loaded_clock_mhz");
-    const struct fth_fleet_finding *reason = find(view, "device.throttling");
+    const struct fth_fleet_finding *reason = find(view, "device.loaded_throttling");
+    if (!reason)
+        reason = find(view, "device.throttling");
     const bool slower =
         view->sms < -UNCHANGED && view->times > UNCHANGED && together(-view->sms, view->times);
     if (!finding && !slower)
@@ -202,6 +204,12 @@ static bool slow_partition(const struct view *view, char *text, size_t size)
     if ((!times && !rates) || !unchanged(view->sms) || !unchanged(view->times))
         return false;
     const bool one_side = times && (unchanged(near) != unchanged(far));
+    if (times && !rates && !one_side &&
+        change_of(view->judge, view->result, "memory.latency_cycles") > UNCHANGED) {
+        fth_format(text, size,
+                   "The latencies of L2 and memory are higher at the usual bandwidths.");
+        return true;
+    }
     fth_format(text, size, "%s",
                one_side || (rates && !times) ? "One L2 partition is slower; the SMs are as usual."
                                              : "The L2 is slower; the SMs are as usual.");

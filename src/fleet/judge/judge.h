@@ -13,8 +13,8 @@
 
 /* Cohorts that are judged against themselves and have fewer GPUs are judged without the GPU in
  * question, which would otherwise hide itself. Chosen: in larger cohorts, one GPU changes the
- * robust spread by less than 3 %. */
-enum { FTH_JUDGE_LEAVE_OUT = 50 };
+ * robust spread by about 1 %. */
+enum { FTH_JUDGE_LEAVE_OUT = 100 };
 /* Measurements of a GPU beyond this number do not make its median more precise in the model. */
 enum { FTH_JUDGE_MAX_RUNS = 32 };
 
@@ -88,7 +88,7 @@ struct fth_judge {
     float *ratios;     /* [gpus][columns] ln(value / usual); NAN: none */
     uint32_t *order;   /* GPUs, ordered by cohort */
     struct fth_judge_cohort cohort;
-    struct fth_judge_tails tails[2];
+    struct fth_judge_tails tails[3];
     double *small_p; /* all p-values of numbers below 0.01, for the severity */
     size_t small_count, small_capacity;
     double tests; /* numbers of all GPUs that were tested */
@@ -129,7 +129,7 @@ void fth_judge_severity(struct fth_judge *judge);
  * GPU is removed; SIZE_MAX: none. `tails` NULL: noise and tail of single measurements are those of
  * figure->model, and the tail of GPUs is not fitted. */
 void fth_judge_model_fit(const struct fth_judge_figure *figure, size_t without,
-                         struct fth_judge_tails tails[2], struct fth_judge_model *model);
+                         struct fth_judge_tails tails[3], struct fth_judge_model *model);
 /* Initialises a distribution about which nothing is known yet. */
 void fth_judge_model_begin(struct fth_judge_model *model);
 /* Raises the default spread if most figures of the cohort vary more. */

@@ -13,8 +13,8 @@
  *   - Tail: an outer quantile on each side of the median. The t distribution has the degrees of
  *     freedom that give this quantile; if three are not enough, the scale grows. A group of GPUs
  *     that is separated from the others by a gap is not part of the tail if it is small: these are
- *     the faults. The worse side counts at most MAX_SKEW times as much as the better side, because
- *     faults make figures worse.
+ *     the faults. The quantile on the worse side is nearer to the centre, because faults make
+ *     figures worse.
  *     An outer quantile of one figure is uncertain. The tail is therefore also estimated from all
  *     figures together, on the better side; the heavier one counts.
  *   - Noise: the upper quartile of the deviations of measurements from the median of their GPU.
@@ -32,7 +32,7 @@
 /* The default spread of a figure between GPUs of a cohort, and how many degrees of freedom it
  * counts as. Chosen: the spread of the figures of four H200s, with run-to-run noise, is 0.05 % to
  * 2.7 %, that of most bandwidths 0.2 % to 1 %. */
-#define DEFAULT_SPREAD 0.01
+#define DEFAULT_SPREAD 0.008
 #define DEFAULT_FREEDOM 8
 /* If the figures of a cohort vary more, the upper quartile of their spreads is the default, but at
  * most this. Chosen: GPUs of one model differ by up to 22 % (P. Sinha et al., "Not All GPUs Are
@@ -60,6 +60,12 @@
 /* The larger of two such quantiles is above the true one by this factor on average, and more by
  * chance; all figures together (below) give a better estimate. Chosen: two standard deviations. */
 #define TAIL_ALLOWANCE 1.15
+/* Likewise, for quantiles that are exceeded by more than 1 %: they vary more than those of heavy
+ * tails differ from those of the normal distribution. They only show separate clusters. */
+#define SMALL_ALLOWANCE 1.35
+/* The tail on the worse side is a quantile that at least this part exceeds, so that a few faults do
+ * not change it. Chosen. */
+#define WORSE_LEVEL 0.02
 /* A gap of this many standard deviations separates faults from the tail, beyond GAP_BEGIN. Chosen:
  * among 1,000 values of a normal distribution, neighbours beyond 2.5 are closer than 1.5 except in
  * 1 of 1,000 cases. */
@@ -69,11 +75,11 @@
  * a larger part is a second kind of healthy GPUs. */
 #define MAX_SEPARATED_WORSE 0.25
 #define MAX_SEPARATED_BETTER 0.05
-#define MAX_SKEW 2.0
 /* Tail of all figures of a cohort together (fth_judge_common_tail): as many values as this are
  * beyond the quantile. Figures with fewer GPUs do not take part, because their spread is uncertain,
  * and figures that vary less (as a fraction), because they are rounded. All chosen. */
 #define COMMON_TAIL 20.0
+#define COMMON_SMALL_ALLOWANCE 1.22 /* likewise, if more than 1 % exceed it */
 #define COMMON_ALLOWANCE 1.08 /* the quantile is above the true one by chance: one deviation */
 #define COMMON_MIN_GPUS 20
 #define COMMON_MIN 0.002
@@ -226,20 +232,21 @@ static double freedom_for(const double *ratios, double level, double ratio, doub
 static void fit_tail(const struct fth_judge_figure *figure, struct fth_judge_tails *tails,
                      struct fth_judge_model *model, double *scale)
 {
+    const double unit = *scale / MAD_SCALE; /* the median absolute deviation */
     const double level = fmin(0.1, fmax(TAIL_GPUS / model->gpus, 5e-4));
-    /* The scale is that of a normal distribution with this median absolute deviation. */
-    const double *ratios = student_ratios(tails, level, 0.25);
-    const double unit = *scale / MAD_SCALE;
-    const double worse =
-        tail_of(figure, model, unit, figure->direction, level, MAX_SEPARATED_WORSE);
+    const double worse_level = fmax(level, WORSE_LEVEL);
+    const double allowance = level > 0.01 ? SMALL_ALLOWANCE : TAIL_ALLOWANCE;
+    double stretch, worse_stretch;
     const double better =
         tail_of(figure, model, unit, -figure->direction, level, MAX_SEPARATED_BETTER);
-    const double normal = ratios[FTH_JUDGE_FREEDOMS - 1];
-    double stretch;
-    const double tail = fmax(better, fmin(worse, MAX_SKEW * fmax(better, normal)));
-    const double freedom = freedom_for(ratios, level, tail / TAIL_ALLOWANCE, &stretch);
-    model->freedom = fmin(model->freedom, freedom);
-    *scale *= stretch;
+    const double freedom =
+        freedom_for(student_ratios(&tails[0], level, 0.25), level, better / allowance, &stretch);
+    const double worse =
+        tail_of(figure, model, unit, figure->direction, worse_level, MAX_SEPARATED_WORSE);
+    const double worse_freedom = freedom_for(student_ratios(&tails[2], worse_level, 0.25),
+                                             worse_level, worse / allowance, &worse_stretch);
+    model->freedom = fmin(model->freedom, fmin(freedom, worse_freedom));
+    *scale *= fmax(stretch, worse_stretch);
 }
 
 /* Returns the bin of a distance in the histogram below. */
@@ -312,7 +319,8 @@ void fth_judge_common_tail(struct fth_judge_cohort *cohort)
     size_t bin = COMMON_BINS;
     while (bin > 0 && beyond <= level * all)
         beyond += bins[--bin];
-    const double tail = (double)bin / COMMON_BINS_PER_UNIT / COMMON_ALLOWANCE;
+    const double allowance = level > 0.01 ? COMMON_SMALL_ALLOWANCE : COMMON_ALLOWANCE;
+    const double tail = (double)bin / COMMON_BINS_PER_UNIT / allowance;
     const double freedom = freedom_for(student_ratios(&tails, level, 0.25), level, tail, &stretch);
     for (size_t f = 0; f < cohort->figure_count; f++) {
         struct fth_judge_model *model = &cohort->figures[f].model;
@@ -398,7 +406,7 @@ static double combine(const struct fth_judge_model *model, double scale, double 
 }
 
 void fth_judge_model_fit(const struct fth_judge_figure *figure, size_t without,
-                         struct fth_judge_tails tails[2], struct fth_judge_model *model)
+                         struct fth_judge_tails tails[3], struct fth_judge_model *model)
 {
     *model = figure->model;
     model->gpus = gpus_of(figure, without);
@@ -416,7 +424,7 @@ void fth_judge_model_fit(const struct fth_judge_figure *figure, size_t without,
     model->freedom = fmin(freedom, fmin(10 + model->gpus / 20, MAX_FREEDOM));
     model->freedom = fmin(model->freedom, model->common_freedom);
     if (tails && model->gpus >= FTH_JUDGE_LEAVE_OUT)
-        fit_tail(figure, &tails[0], model, &scale);
+        fit_tail(figure, tails, model, &scale);
     scale *= model->common_stretch;
     model->total2 = scale * scale;
     model->single_freedom = fmin(model->freedom, model->noise_freedom);

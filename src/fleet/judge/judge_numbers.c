@@ -345,11 +345,10 @@ static void fill_bins(const struct fth_judge_figure *figure,
     summary->from = low;
     summary->to = high;
     summary->bin_count = FTH_COUNT(summary->bins);
+    const size_t bins = FTH_COUNT(summary->bins);
     for (size_t i = 0; i < figure->point_count; i++) {
-        const double place =
-            (exp(points[i].x) - low) / (high - low) * (double)FTH_COUNT(summary->bins);
-        const double last = FTH_COUNT(summary->bins) - 1;
-        summary->bins[(size_t)fmax(0, fmin(last, floor(place)))] += points[i].count;
+        const double place = (exp(points[i].x) - low) / (high - low) * (double)bins;
+        summary->bins[(size_t)fmax(0, fmin((double)(bins - 1), floor(place)))] += points[i].count;
     }
 }
 

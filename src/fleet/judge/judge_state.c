@@ -11,7 +11,8 @@ enum test {
     YES,         /* a text that must not be "yes" */
     BELOW_OTHER, /* a number that must not be below that of the figure `other` */
     /* Likewise, and the usual value of the cohort must not be below it either: the generation of a
-     * PCI Express link drops while the GPU is idle. */
+     * PCI Express link drops while the GPU is idle, and a GPU in a virtual machine may not see its
+     * NVLinks. */
     BELOW_OTHER_AND_COHORT,
     CONTAINS, /* a text that must not contain `other` */
     MANY,     /* a counter that must not be far above that of the cohort */
@@ -35,12 +36,19 @@ static const struct rule rules[] = {
      "The PCI Express link has fewer lanes than it can have."},
     {"device.pcie_generation", BELOW_OTHER_AND_COHORT, "device.max_pcie_generation", true,
      "The PCI Express link has a lower generation than it can have."},
-    {"device.nvlinks_active", BELOW_OTHER, "device.nvlinks", true, "Some NVLinks are inactive."},
+    {"device.nvlinks_active", BELOW_OTHER_AND_COHORT, "device.nvlinks", true,
+     "Some NVLinks are inactive."},
     {"device.throttling", CONTAINS, "thermal", false,
      "The clocks are reduced because of the temperature."},
     {"device.throttling", CONTAINS, "power brake", false,
      "The clocks are reduced by the power brake of the system."},
     {"device.throttling", CONTAINS, "hardware slowdown", false,
+     "The clocks are reduced by the hardware."},
+    {"device.loaded_throttling", CONTAINS, "thermal", false,
+     "The clocks are reduced because of the temperature."},
+    {"device.loaded_throttling", CONTAINS, "power brake", false,
+     "The clocks are reduced by the power brake of the system."},
+    {"device.loaded_throttling", CONTAINS, "hardware slowdown", false,
      "The clocks are reduced by the hardware."},
     {"device.ecc_correctable", MANY, NULL, false,
      "ECC has corrected far more errors than on other GPUs."},
