@@ -15,6 +15,7 @@
  *   cli_model.c   views of the results of the model
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
+ *   fleet/        the command fleet, one file per action (fleet/fleet_cli.h)
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
@@ -31,10 +32,12 @@ enum cli_word_kind {
     CLI_WORD_ELEMENTS, /* a comma-separated list of elements */
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
-    CLI_WORD_GPU_FORMAT, /* also the formats that only descriptions have */
+    CLI_WORD_GPU_FORMAT,   /* also the formats that only descriptions have */
+    CLI_WORD_FLEET_FORMAT, /* the formats of judgements of fleets */
     CLI_WORD_COMMAND,
     CLI_WORD_BENCH,       /* the name of a benchmark */
     CLI_WORD_FINGERPRINT, /* an action of fathom fingerprint, or a file */
+    CLI_WORD_FLEET,       /* an action of fathom fleet, or a file */
     CLI_WORD_SHELL
 };
 
@@ -86,14 +89,15 @@ enum cli_exit {
     CLI_NO_DEVICE = 3,
     CLI_INCONCLUSIVE = 4,
     CLI_DIFFERS = 5,
+    CLI_UNHEALTHY = 6,
     CLI_INTERRUPTED = 130
 };
 
 /* ---- main.c ---- */
 
 extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
-    cli_compare, cli_report, cli_fingerprint, cli_exec, cli_capture, cli_run, cli_trace, cli_model,
-    cli_explore, cli_merge, cli_completion, cli_help;
+    cli_compare, cli_fleet, cli_report, cli_fingerprint, cli_exec, cli_capture, cli_run, cli_trace,
+    cli_model, cli_explore, cli_merge, cli_completion, cli_help;
 /* Returns NULL past the last command. Index 0 is fathom without a command. */
 const struct cli_command *cli_command_at(size_t index);
 /* Returns NULL after a message on stderr if there is no such command. */
@@ -103,8 +107,8 @@ const struct cli_command *cli_command_find(const char *name);
 
 /* Options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_csv,
-    cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record,
-    cli_option_max_bytes, cli_option_help, cli_option_version, cli_option_man,
+    cli_option_format, cli_option_gpu_format, cli_option_fleet_format, cli_option_output,
+    cli_option_record, cli_option_max_bytes, cli_option_help, cli_option_version, cli_option_man,
     cli_option_require_gpu, cli_option_max_instructions, cli_option_quiet;
 
 /* Parses the `count` words after the command. Returns CLI_DONE, or CLI_USAGE after a message on
@@ -321,6 +325,11 @@ int cli_check_element(const char *name);
 
 /* Returns the name of an action of 'fathom fingerprint'; NULL past the last one. */
 const char *cli_fingerprint_action(size_t index);
+
+/* ---- fleet/cmd_fleet.c ---- */
+
+/* Returns the name of an action of 'fathom fleet'; NULL past the last one. */
+const char *cli_fleet_action(size_t index);
 
 /* ---- cli_output.c ---- */
 

@@ -261,6 +261,8 @@ const char *cli_format(const struct cli_arguments *arguments)
     const char *format = cli_value(arguments, &cli_option_format);
     if (!format)
         format = cli_value(arguments, &cli_option_gpu_format);
+    if (!format)
+        format = cli_value(arguments, &cli_option_fleet_format);
     if (!format && cli_value(arguments, &cli_option_csv))
         format = "csv";
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
@@ -326,6 +328,8 @@ int cli_check_output(const struct cli_arguments *arguments)
     for (size_t i = 0; arguments->command->options[i]; i++)
         if (arguments->command->options[i] == &cli_option_gpu_format)
             subject = FTH_REPORT_GPU;
+        else if (arguments->command->options[i] == &cli_option_fleet_format)
+            subject = FTH_REPORT_FLEET;
     if (fth_report_check(cli_format(arguments), subject, &error) != FTH_OK)
         return cli_fail(&error);
     if (!output)

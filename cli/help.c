@@ -12,7 +12,8 @@ static const struct {
     {CLI_USAGE, "wrong usage or invalid input"},
     {CLI_NO_DEVICE, "the device does not exist or cannot be used"},
     {CLI_INCONCLUSIVE, "inconclusive: the answer is not certain, or the input is incomplete"},
-    {CLI_DIFFERS, "the comparison found differences"},
+    {CLI_DIFFERS, "the comparison found differences, or a GPU of the fleet is suspect"},
+    {CLI_UNHEALTHY, "a GPU of the fleet has failed"},
     {CLI_INTERRUPTED, "interrupted; only the results that were complete by then are shown"},
 };
 

@@ -5,9 +5,10 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_bare,    &cli_topo,   &cli_dissect,     &cli_bench, &cli_gpus,       &cli_devices,
-    &cli_compare, &cli_report, &cli_fingerprint, &cli_exec,  &cli_capture,    &cli_run,
-    &cli_trace,   &cli_model,  &cli_explore,     &cli_merge, &cli_completion, &cli_help,
+    &cli_bare,    &cli_topo,    &cli_dissect,    &cli_bench,  &cli_gpus,
+    &cli_devices, &cli_compare, &cli_fleet,      &cli_report, &cli_fingerprint,
+    &cli_exec,    &cli_capture, &cli_run,        &cli_trace,  &cli_model,
+    &cli_explore, &cli_merge,   &cli_completion, &cli_help,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -20,6 +20,12 @@ const struct cli_option cli_option_gpu_format = {
     "format", 0, "FORMAT", CLI_WORD_GPU_FORMAT,
     "select the format: text, json, csv, hwloc (XML for the tools of hwloc) or mt4g (JSON with the "
     "keys of mt4g)"};
+/* For judgements of fleets. */
+const struct cli_option cli_option_fleet_format = {
+    "format", 0, "FORMAT", CLI_WORD_FLEET_FORMAT,
+    "select the format: text, json, csv (findings), long (CSV with all figures), jsonl (one line "
+    "per "
+    "GPU) or prometheus"};
 const struct cli_option cli_option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "write to FILE instead of standard output; FILE is only replaced once the output is complete"};

@@ -19,6 +19,13 @@ static void put_formats(enum fth_report_subject subject)
             printf("%s%s", i ? " " : "", name);
 }
 
+static void put_fleet_formats(void)
+{
+    const char *name;
+    for (size_t i = 0; (name = fth_report_judgement_format(i)); i++)
+        printf("%s%s", i ? " " : "", name);
+}
+
 static void put_commands(void)
 {
     for (size_t i = 1; cli_command_at(i); i++)
@@ -40,10 +47,11 @@ static void put_elements(void)
         printf("%s%s", i ? " " : "", name);
 }
 
-static void put_actions(void)
+/* Prints the actions of a command. */
+static void put_actions(const char *(*action)(size_t index))
 {
     const char *name;
-    for (size_t i = 0; (name = cli_fingerprint_action(i)); i++)
+    for (size_t i = 0; (name = action(i)); i++)
         printf("%s%s", i ? " " : "", name);
 }
 
@@ -70,9 +78,13 @@ static void bash_offer(enum cli_word_kind word_kind)
     case CLI_WORD_FILE: printf("-f"); break;
     case CLI_WORD_FORMAT: printf("-W '"), put_formats(FTH_REPORT_TABLE), printf("'"); break;
     case CLI_WORD_GPU_FORMAT: printf("-W '"), put_formats(FTH_REPORT_GPU), printf("'"); break;
+    case CLI_WORD_FLEET_FORMAT: printf("-W '"), put_fleet_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf("-W '"), put_commands(), printf("'"); break;
     case CLI_WORD_BENCH: printf("-W '"), put_benches(), printf("'"); break;
-    case CLI_WORD_FINGERPRINT: printf("-f -W '"), put_actions(), printf("'"); break;
+    case CLI_WORD_FINGERPRINT:
+        printf("-f -W '"), put_actions(cli_fingerprint_action), printf("'");
+        break;
+    case CLI_WORD_FLEET: printf("-f -W '"), put_actions(cli_fleet_action), printf("'"); break;
     case CLI_WORD_SHELL: printf("-W '"), put_shells(), printf("'"); break;
     default: printf("-W ''"); break;
     }
@@ -242,9 +254,13 @@ static void zsh_action(enum cli_word_kind word_kind)
     case CLI_WORD_FILE: printf("file:_files"); break;
     case CLI_WORD_FORMAT: printf("format:("), put_formats(FTH_REPORT_TABLE), printf(")"); break;
     case CLI_WORD_GPU_FORMAT: printf("format:("), put_formats(FTH_REPORT_GPU), printf(")"); break;
+    case CLI_WORD_FLEET_FORMAT: printf("format:("), put_fleet_formats(), printf(")"); break;
     case CLI_WORD_COMMAND: printf("command:("), put_commands(), printf(")"); break;
     case CLI_WORD_BENCH: printf("bench:("), put_benches(), printf(")"); break;
-    case CLI_WORD_FINGERPRINT: printf("action:("), put_actions(), printf(")"); break;
+    case CLI_WORD_FINGERPRINT:
+        printf("action:("), put_actions(cli_fingerprint_action), printf(")");
+        break;
+    case CLI_WORD_FLEET: printf("action:("), put_actions(cli_fleet_action), printf(")"); break;
     case CLI_WORD_SHELL: printf("shell:("), put_shells(), printf(")"); break;
     case CLI_WORD_NONE: printf(" :"); break;
     }
@@ -320,9 +336,13 @@ static void fish_words(enum cli_word_kind word_kind)
     case CLI_WORD_FILE: printf(" -F"); break;
     case CLI_WORD_FORMAT: printf(" -f -a '"), put_formats(FTH_REPORT_TABLE), printf("'"); break;
     case CLI_WORD_GPU_FORMAT: printf(" -f -a '"), put_formats(FTH_REPORT_GPU), printf("'"); break;
+    case CLI_WORD_FLEET_FORMAT: printf(" -f -a '"), put_fleet_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf(" -f -a '"), put_commands(), printf("'"); break;
     case CLI_WORD_BENCH: printf(" -f -a '"), put_benches(), printf("'"); break;
-    case CLI_WORD_FINGERPRINT: printf(" -F -a '"), put_actions(), printf("'"); break;
+    case CLI_WORD_FINGERPRINT:
+        printf(" -F -a '"), put_actions(cli_fingerprint_action), printf("'");
+        break;
+    case CLI_WORD_FLEET: printf(" -F -a '"), put_actions(cli_fleet_action), printf("'"); break;
     case CLI_WORD_SHELL: printf(" -f -a '"), put_shells(), printf("'"); break;
     case CLI_WORD_NONE: printf(" -f"); break;
     }

@@ -114,6 +114,8 @@ struct fth_fleet_counts {
 FTH_API struct fth_fleet_counts fth_fleet_judgement_counts(
     const struct fth_fleet_judgement *judgement);
 
+/* Returns the name of the `index`-th format of fth_report_judgement; NULL past the last. */
+FTH_API const char *fth_report_judgement_format(size_t index);
 /* Writes a judgement: "text", "json" (fathom-fleet/2), "csv" (one row per finding), "long" (CSV,
  * one row per GPU and figure), "jsonl" (one line per GPU) or "prometheus" (text exposition format).
  * `options` may be NULL. FTH_INVALID: another format. */

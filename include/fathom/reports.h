@@ -34,8 +34,10 @@ struct fth_report_options {
 FTH_API const char *fth_report_format(size_t index, const char **summary);
 /* What a report shows: FTH_REPORT_GPU is a description, which can be shown in all formats.
  * FTH_REPORT_TABLE is a table, or any other result for which a format can be chosen (benches, the
- * model, points of an exploration). These can be shown only in "text", "json" and "csv". */
-enum fth_report_subject { FTH_REPORT_GPU, FTH_REPORT_TABLE };
+ * model, points of an exploration). These can be shown only in "text", "json" and "csv".
+ * FTH_REPORT_FLEET is a judgement of a fleet (fth_report_judgement), which has formats of its own.
+ */
+enum fth_report_subject { FTH_REPORT_GPU, FTH_REPORT_TABLE, FTH_REPORT_FLEET };
 /* Checks a format before the work of producing a result. FTH_INVALID: there is no such format, or
  * it cannot show the subject; the error suggests a similar name. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_check(const char *format,

@@ -23,8 +23,7 @@ static const struct fth_report_writer *find(const char *format, enum fth_report_
                                             struct fth_error *error)
 {
     const char *names[FTH_COUNT(writers)];
-    char available[128] = "";
-    size_t count = 0, used = 0;
+    size_t count = 0;
     for (size_t i = 0; i < FTH_COUNT(writers); i++) {
         const char *name = writers[i]->name;
         bool supported = subject == FTH_REPORT_GPU || writers[i]->table;
@@ -35,12 +34,21 @@ static const struct fth_report_writer *find(const char *format, enum fth_report_
                      "this format supports only GPU descriptions, as 'fathom topo' writes them");
             return NULL;
         }
-        if (!supported)
-            continue;
-        names[count++] = name;
-        used += (size_t)snprintf(available + used, sizeof available - used, "%s%s",
-                                 used ? ", " : "", name);
+        if (supported)
+            names[count++] = name;
     }
+    fth_format_unknown(format, names, count, error);
+    return NULL;
+}
+
+enum fth_status fth_format_unknown(const char *format, const char *const *names, size_t count,
+                                   struct fth_error *error)
+{
+    char available[128] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < sizeof available; i++)
+        used += (size_t)snprintf(available + used, sizeof available - used, "%s%s",
+                                 used ? ", " : "", names[i]);
     const char *nearest = fth_suggest(format, names, count);
     if (nearest)
         fth_fail(error, FTH_INVALID, "find format", format, "no such format; did you mean '%s'?",
@@ -48,12 +56,14 @@ static const struct fth_report_writer *find(const char *format, enum fth_report_
     else
         fth_fail(error, FTH_INVALID, "find format", format, "no such format; available: %s",
                  available);
-    return NULL;
+    return FTH_INVALID;
 }
 
 enum fth_status fth_report_check(const char *format, enum fth_report_subject subject,
                                  struct fth_error *error)
 {
+    if (subject == FTH_REPORT_FLEET)
+        return fth_judgement_check(format, error);
     return find(format, subject, error) ? FTH_OK : FTH_INVALID;
 }
 

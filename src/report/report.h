@@ -41,6 +41,10 @@ struct fth_report_writer {
                   struct fth_buffer *out);
 };
 
+/* Fails with FTH_INVALID: there is no such format; suggests one of the `count` names. */
+enum fth_status fth_format_unknown(const char *format, const char *const *names, size_t count,
+                                   struct fth_error *error);
+
 extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv,
     fth_report_hwloc, fth_report_mt4g;
 
@@ -183,6 +187,11 @@ void fth_text_plot(const struct fth_bench_series *series, const struct fth_repor
 /* Appends the findings about L2, TLBs and latency patterns that the description contains. */
 void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_options *options,
                         struct fth_buffer *out);
+
+/* ---- fleet/judgement.c ---- */
+
+/* Fails with FTH_INVALID if fth_report_judgement has no such format. */
+FTH_MUST_USE enum fth_status fth_judgement_check(const char *format, struct fth_error *error);
 
 /* ---- draw.c: blocks of text, which can be framed, placed side by side and stacked ---- */
 

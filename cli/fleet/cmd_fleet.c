@@ -1,0 +1,156 @@
+/* fathom fleet: finds the GPUs of a fleet that differ from the others of their model. */
+#include "fleet/fleet_cli.h"
+
+#include <string.h>
+
+const struct cli_option cli_fleet_reference_file = {
+    "reference", 0, "FILE", CLI_WORD_FILE,
+    "compare with the GPUs of this reference, written by 'fathom fleet reference', instead of the "
+    "GPUs that are judged"};
+const struct cli_option cli_fleet_groups = {
+    "groups", 0, "FILE", CLI_WORD_FILE,
+    "read the groups of hosts, such as racks, from FILE: CSV with lines 'host,group'"};
+const struct cli_option cli_fleet_false_alarms = {
+    "false-alarms", 0, "PERCENT", CLI_WORD_NONE,
+    "maximum probability that a healthy GPU is not judged healthy (default: 0.1)"};
+const struct cli_option cli_fleet_min_effect = {
+    "min-effect", 0, "PERCENT", CLI_WORD_NONE,
+    "ignore smaller differences of bandwidths, latencies and clocks (default: 2)"};
+const struct cli_option cli_fleet_mix = {
+    "mix", 0, "LIST", CLI_WORD_NONE,
+    "also compare GPUs that differ in their drivers, boards, or both: drivers,boards"};
+const struct cli_option cli_fleet_store = {
+    "store", 0, "FILE", CLI_WORD_FILE,
+    "use this history (an SQLite database). With judge: also compare each GPU with its own earlier "
+    "measurements"};
+const struct cli_option cli_fleet_all = {
+    "all", 0, NULL, CLI_WORD_NONE, "with judge and check: also list the GPUs that are healthy"};
+const struct cli_option cli_fleet_quick = {
+    "quick", 0, NULL, CLI_WORD_NONE,
+    "with check: measure only latencies, bandwidths and clocks under load"};
+const struct cli_option cli_fleet_from = {
+    "from", 0, "PATH", CLI_WORD_FILE,
+    "with generate: measurements of real GPUs, whose differences and noise are reproduced"};
+const struct cli_option cli_fleet_gpus = {"gpus", 0, "N", CLI_WORD_NONE,
+                                          "with generate: number of GPUs"};
+const struct cli_option cli_fleet_fault = {
+    "fault", 0, "KIND:SIZE[:COUNT]", CLI_WORD_NONE,
+    "with generate: give COUNT GPUs (default: 1) a fault of this kind and size; can be repeated"};
+const struct cli_option cli_fleet_seed = {"seed", 0, "S", CLI_WORD_NONE,
+                                          "with generate: seed of the random numbers (default: 1)"};
+
+static const struct {
+    const char *name;
+    int (*run)(const struct cli_arguments *arguments);
+} actions[] = {
+    {"judge", cli_fleet_judge},         {"check", cli_fleet_check}, {"collect", cli_fleet_collect},
+    {"reference", cli_fleet_reference}, {"add", cli_fleet_add},     {"history", cli_fleet_history},
+    {"generate", cli_fleet_generate},
+};
+enum { ACTIONS = sizeof actions / sizeof actions[0] };
+
+const char *cli_fleet_action(size_t index)
+{
+    return index < ACTIONS ? actions[index].name : NULL;
+}
+
+static int run(const struct cli_arguments *arguments)
+{
+    const char *names[ACTIONS];
+    if (arguments->word_count == 0) {
+        cli_message("no action given: judge PATH, check, collect PATH, reference PATH, add PATH, "
+                    "history or generate; see 'fathom fleet --help'");
+        return CLI_USAGE;
+    }
+    for (size_t i = 0; i < ACTIONS; i++) {
+        names[i] = actions[i].name;
+        if (strcmp(names[i], arguments->words[0]) == 0)
+            return actions[i].run(arguments);
+    }
+    const char *nearest = fth_suggest(arguments->words[0], names, ACTIONS);
+    if (nearest)
+        cli_message("unknown action '%s'; did you mean '%s'?", arguments->words[0], nearest);
+    else
+        cli_message("unknown action '%s'; the actions are judge, check, collect, reference, add, "
+                    "history, generate",
+                    arguments->words[0]);
+    return CLI_USAGE;
+}
+
+static const struct cli_option *const options[] = {
+    &cli_fleet_reference_file,
+    &cli_fleet_groups,
+    &cli_fleet_false_alarms,
+    &cli_fleet_min_effect,
+    &cli_fleet_mix,
+    &cli_fleet_all,
+    &cli_fleet_store,
+    &cli_option_device,
+    &cli_fleet_quick,
+    &cli_option_require_gpu,
+    &cli_option_max_instructions,
+    &cli_fleet_from,
+    &cli_fleet_gpus,
+    &cli_fleet_fault,
+    &cli_fleet_seed,
+    &cli_option_json,
+    &cli_option_fleet_format,
+    &cli_option_output,
+    &cli_option_threads,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
+};
+
+static const struct cli_example examples[] = {
+    {"fathom fleet judge out/", "which GPUs are not healthy?"},
+    {"fathom fleet collect out/ -o rack3.jsonl.zst", "gather the measurements of a rack"},
+    {"fathom fleet reference rack*.jsonl.zst -o fleet.ref.json",
+     "what is usual for the GPUs of this fleet?"},
+    {"fathom fleet check --reference fleet.ref.json", "is this node healthy?"},
+    {"fathom fleet judge out/ --format prometheus -o fathom.prom",
+     "verdicts and figures for a monitoring system"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_fleet = {
+    "fleet",
+    "Find the GPUs of a fleet that are not healthy",
+    "ACTION [PATH]... [OPTION]...",
+    "Compare measurements of many GPUs, and find those that differ from the others\n"
+    "of their model. PATH is a description written by 'fathom topo --json',\n"
+    "measurements as JSON lines, a folder of such files, or - for standard input.\n"
+    "\n"
+    "ACTION is one of:\n"
+    "\n"
+    "  judge PATH...      give a verdict for each GPU, with the reasons\n"
+    "  check              measure the GPUs of this machine and judge them, with\n"
+    "                     --reference\n"
+    "  collect PATH...    write measurements as JSON lines, which are small and can\n"
+    "                     be concatenated (-o FILE.jsonl or FILE.jsonl.zst)\n"
+    "  reference PATH...  write how common each value of each figure is, for\n"
+    "                     --reference; references among the PATHs are merged\n"
+    "  add PATH...        add measurements to the history in --store\n"
+    "  history [NAME]     show what changed in the history of a GPU or host, or of\n"
+    "                     all: figures, swapped cards, moved cards\n"
+    "  generate           make a fleet with faults from measurements, for tests\n"
+    "\n"
+    "A GPU is compared only with those of the same model, driver and board; --mix\n"
+    "ignores the driver or the board. Simulated GPUs are never compared with real\n"
+    "ones. The verdicts are:\n"
+    "\n"
+    "  healthy     nothing differs more than chance explains\n"
+    "  suspect     a figure is worse than usual\n"
+    "  failed      a figure is worse by far, a part of the GPU is missing, or the\n"
+    "              GPU reports errors\n"
+    "  not judged  there are too few GPUs like it, or it was not measured\n"
+    "\n"
+    "The exit code of judge and check is 0 if all GPUs that could be judged are\n"
+    "healthy, 5 if a GPU is suspect, 6 if a GPU has failed, and 4 if no GPU could be\n"
+    "judged. docs/fleets.md explains the methods, docs/report.md the formats.",
+    options,
+    examples,
+    CLI_WORD_FLEET,
+    CLI_MAX_ARGUMENTS,
+    run,
+};

@@ -1,0 +1,57 @@
+/* What the actions of 'fathom fleet' share. Each action is one function; cmd_fleet.c lists them.
+ *
+ *   cmd_fleet.c       the command, its actions and options
+ *   fleet_shared.c    reading fleets and references, writing judgements, exit codes
+ *   fleet_judge.c     judge
+ *   fleet_collect.c   collect, reference
+ *   fleet_check.c     check
+ *   fleet_history.c   add, history
+ *   fleet_generate.c  generate
+ */
+#ifndef FATHOM_FLEET_CLI_H
+#define FATHOM_FLEET_CLI_H
+
+#include "cli.h"
+
+/* ---- cmd_fleet.c ---- */
+
+/* The options of the actions, next to those that other commands also have. */
+extern const struct cli_option cli_fleet_reference_file, cli_fleet_groups, cli_fleet_false_alarms,
+    cli_fleet_min_effect, cli_fleet_mix, cli_fleet_store, cli_fleet_all, cli_fleet_quick,
+    cli_fleet_from, cli_fleet_gpus, cli_fleet_fault, cli_fleet_seed;
+
+/* ---- the actions: words[0] is the name of the action, the other words are its arguments. They
+ * return the exit code. ---- */
+
+int cli_fleet_judge(const struct cli_arguments *arguments);
+int cli_fleet_check(const struct cli_arguments *arguments);
+int cli_fleet_collect(const struct cli_arguments *arguments);
+int cli_fleet_reference(const struct cli_arguments *arguments);
+int cli_fleet_add(const struct cli_arguments *arguments);
+int cli_fleet_history(const struct cli_arguments *arguments);
+int cli_fleet_generate(const struct cli_arguments *arguments);
+
+/* ---- fleet_shared.c ---- */
+
+/* Checks that the action has at least one argument, `what`. Otherwise it prints an error and
+ * returns the exit code. */
+int cli_fleet_require_words(const struct cli_arguments *arguments, const char *what);
+/* Reads the paths of the arguments from words[first] on into a new fleet, and --groups. Prints a
+ * warning for each file of a folder that is no measurement of a GPU. The caller destroys *fleet. On
+ * failure it prints an error and returns the exit code. */
+int cli_fleet_read(const struct cli_arguments *arguments, size_t first, struct fth_fleet **fleet);
+/* Reads --false-alarms, --min-effect, --mix and --reference. `options->reference` is *reference,
+ * which the caller destroys. On failure it prints an error and returns the exit code. */
+int cli_fleet_judge_options(const struct cli_arguments *arguments,
+                            struct fth_fleet_judge_options *options,
+                            struct fth_fleet_reference **reference);
+/* Writes a judgement in the format of the arguments to the file of -o or to stdout, and prints a
+ * warning if GPUs were not judged. Returns the exit code of the verdicts: CLI_DONE, CLI_DIFFERS,
+ * CLI_UNHEALTHY or CLI_INCONCLUSIVE. */
+int cli_fleet_put(const struct cli_arguments *arguments,
+                  const struct fth_fleet_judgement *judgement);
+/* Writes a text to the file of -o or to stdout, compressed with zstd if the name of the file ends
+ * with .zst, and frees it with fth_free. Returns the exit code. */
+int cli_fleet_write(const struct cli_arguments *arguments, char *text, size_t size);
+
+#endif
