@@ -19,6 +19,9 @@
 extern const struct cli_option cli_fleet_reference_file, cli_fleet_groups, cli_fleet_false_alarms,
     cli_fleet_min_effect, cli_fleet_mix, cli_fleet_store, cli_fleet_all, cli_fleet_quick,
     cli_fleet_from, cli_fleet_gpus, cli_fleet_fault, cli_fleet_seed;
+/* Those that only generate has (fleet_generate.c). */
+extern const struct cli_option cli_fleet_measurements, cli_fleet_racks, cli_fleet_spread,
+    cli_fleet_tail, cli_fleet_truth;
 
 /* ---- the actions: words[0] is the name of the action, the other words are its arguments. They
  * return the exit code. ---- */
