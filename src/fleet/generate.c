@@ -35,6 +35,7 @@ struct state {
     struct fth_fleet_generate_options options;
     struct fth_generate_fault *faults;
     struct fth_rng rng;
+    struct fth_rng fault_rng; /* its own, so that faults do not change the healthy GPUs */
     struct fth_fleet *fleet;
     uint32_t *map;    /* figure of the base -> figure of the new fleet */
     double *deviance; /* per figure: standard deviation between cards, with a published spread */
@@ -173,7 +174,7 @@ static enum fth_status add_card(struct state *state, size_t gpu, struct fth_flee
         draft->gpu = identity;
         draw_values(state, row, draft);
         /* The measurements that show a fault are a random subset of the right size. */
-        if (left && fth_rng_below(&state->rng, total - m) < left) {
+        if (left && fth_rng_below(&state->fault_rng, total - m) < left) {
             left--;
             ++*affected;
             fth_generate_fault_apply(fault, state->fleet->figures, draft, state->values,
@@ -227,7 +228,7 @@ static enum fth_status choose_faulty(struct state *state, struct fth_error *erro
             return fth_fail(error, FTH_INVALID, operation, fault->text,
                             "the fleet has only %zu healthy GPUs left", healthy);
         for (size_t left = fault->count; left;) {
-            const size_t gpu = (size_t)fth_rng_below(&state->rng, gpus);
+            const size_t gpu = (size_t)fth_rng_below(&state->fault_rng, gpus);
             if (state->fault_of[gpu])
                 continue;
             state->fault_of[gpu] = (uint32_t)f + 1;
@@ -235,7 +236,7 @@ static enum fth_status choose_faulty(struct state *state, struct fth_error *erro
             healthy--;
         }
         for (size_t gpu = 0; gpu < gpus && fault->probability > 0; gpu++)
-            if (!state->fault_of[gpu] && fth_rng_unit(&state->rng) < fault->probability) {
+            if (!state->fault_of[gpu] && fth_rng_unit(&state->fault_rng) < fault->probability) {
                 state->fault_of[gpu] = (uint32_t)f + 1;
                 healthy--;
             }
@@ -301,6 +302,7 @@ static enum fth_status generate(struct state *state, const struct fth_fleet *fro
 {
     FTH_TRY(fth_generate_base_init(from, &state->base, error));
     fth_rng_init(&state->rng, state->options.seed);
+    fth_rng_init(&state->fault_rng, ~state->options.seed);
     FTH_TRY(prepare(state, error));
     FTH_TRY(choose_faulty(state, error));
     fth_buffer_text(&state->truth, "gpu,host,slot,fault,affected,measurements\n");
