@@ -3,8 +3,12 @@
 #include "fleet/fleet.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Options as an expression. */
+#define OPTIONS(...) ((struct fth_fleet_generate_options)FTH_FLEET_GENERATE_OPTIONS(__VA_ARGS__))
 
 enum { CARDS = 4, RUNS = 10 };
 
@@ -110,7 +114,7 @@ static void test_spread_and_noise(void **unused)
 {
     (void)unused;
     double correlation;
-    struct fth_fleet *fleet = generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 2000, .seed = 3), NULL);
+    struct fth_fleet *fleet = generate(&OPTIONS(.gpus = 2000, .seed = 3), NULL);
     assert_int_equal(fth_fleet_gpu_count(fleet, NULL), 2000);
     /* The runs: 0.002 times the standard deviation of 0 to 9 with nine degrees of freedom, 3.03. */
     assert_true(fabs(deviation(fleet, READ, LATENCY, &correlation) - 0.00606) < 0.0003);
@@ -131,13 +135,11 @@ static void test_spread_and_noise(void **unused)
 static void test_spread_options(void **unused)
 {
     (void)unused;
-    struct fth_fleet *wide =
-        generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 2000, .spread = 3, .seed = 3), NULL);
+    struct fth_fleet *wide = generate(&OPTIONS(.gpus = 2000, .spread = 3, .seed = 3), NULL);
     assert_true(fabs(deviation(wide, L2_LATENCY, READ, NULL) - 3 * 0.0127) < 0.002);
     fth_fleet_destroy(wide);
     /* Of the three figures that vary, one is spread by 22 % between the whiskers, one by 4 %. */
-    struct fth_fleet *published =
-        generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 2000, .published_spread = true), NULL);
+    struct fth_fleet *published = generate(&OPTIONS(.gpus = 2000, .published_spread = true), NULL);
     double low = 1, high = 0;
     const size_t figures[] = {READ, LATENCY, L2_LATENCY};
     for (size_t i = 0; i < 3; i++) {
@@ -152,7 +154,7 @@ static void test_spread_options(void **unused)
     struct fth_fleet *tails[2];
     size_t far[2] = {0};
     for (unsigned t = 0; t < 2; t++) {
-        tails[t] = generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 4000, .tail = t ? 3 : 0), NULL);
+        tails[t] = generate(&OPTIONS(.gpus = 4000, .tail = t ? 3 : 0), NULL);
         for (size_t i = 0; i < 4000; i++)
             far[t] += fabs(log(value_at(tails[t], i, L2_LATENCY) / 304.5)) > 4 * 0.0127;
         fth_fleet_destroy(tails[t]);
@@ -167,9 +169,8 @@ static void test_seeds_and_places(void **unused)
     const uint64_t seeds[] = {7, 7, 8};
     size_t measurements, differing[3] = {0};
     for (size_t f = 0; f < 3; f++)
-        fleets[f] = generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 20, .measurements = 3,
-                                                         .seed = seeds[f], .racks = 2),
-                             NULL);
+        fleets[f] =
+            generate(&OPTIONS(.gpus = 20, .measurements = 3, .seed = seeds[f], .racks = 2), NULL);
     for (size_t f = 1; f < 3; f++)
         for (size_t i = 0; i < 60; i++)
             differing[f] +=
@@ -208,14 +209,12 @@ static const struct {
 static void test_faults(void **unused)
 {
     (void)unused;
-    struct fth_fleet *healthy = generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 30, .seed = 5), NULL);
+    struct fth_fleet *healthy = generate(&OPTIONS(.gpus = 30, .seed = 5), NULL);
     for (size_t e = 0; e < FTH_COUNT(effects); e++) {
         char *truth = NULL;
         size_t faulty = 0;
-        struct fth_fleet *fleet =
-            generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 30, .seed = 5, .faults = &effects[e].fault,
-                                                 .fault_count = 1),
-                     &truth);
+        struct fth_fleet *fleet = generate(
+            &OPTIONS(.gpus = 30, .seed = 5, .faults = &effects[e].fault, .fault_count = 1), &truth);
         const char *line = strchr(truth, '\n') + 1;
         for (size_t i = 0; i < 30; i++) {
             const bool is_faulty = strncmp(fleet->gpus[i].uuid, line, 40) == 0;
@@ -253,10 +252,8 @@ static void test_fault_counts(void **unused)
     const char *const faults[] = {"memory-bandwidth:-20:5:20%", "no-gpu:2", "link:0.25:10%"};
     char *truth = NULL;
     size_t slow = 0, simulated = 0, narrow = 0;
-    struct fth_fleet *fleet =
-        generate(&FTH_FLEET_GENERATE_OPTIONS(.gpus = 1000, .measurements = 5, .faults = faults,
-                                             .fault_count = 3),
-                 &truth);
+    struct fth_fleet *fleet = generate(
+        &OPTIONS(.gpus = 1000, .measurements = 5, .faults = faults, .fault_count = 3), &truth);
     for (size_t i = 0; i < fleet->measurement_count; i++) {
         slow += value_at(fleet, i, READ) < 4e12;
         narrow += value_at(fleet, i, LANES) == 4;
@@ -307,22 +304,21 @@ static void test_refused(void **unused)
     };
     struct fth_fleet *base = make_base(CARDS, RUNS, "NVIDIA H200");
     for (size_t i = 0; i < FTH_COUNT(wrong); i++)
-        expect_refused(
-            base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 10, .faults = &wrong[i][0], .fault_count = 1),
-            wrong[i][1]);
-    expect_refused(base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 0), "1 to 1000000 GPUs");
-    expect_refused(base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 1000001), "1 to 1000000 GPUs");
-    expect_refused(base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 1, .measurements = 10001), "at most");
-    expect_refused(base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 1, .spread = -1), "factor");
+        expect_refused(base, OPTIONS(.gpus = 10, .faults = &wrong[i][0], .fault_count = 1),
+                       wrong[i][1]);
+    expect_refused(base, OPTIONS(.gpus = 0), "1 to 1000000 GPUs");
+    expect_refused(base, OPTIONS(.gpus = 1000001), "1 to 1000000 GPUs");
+    expect_refused(base, OPTIONS(.gpus = 1, .measurements = 10001), "at most");
+    expect_refused(base, OPTIONS(.gpus = 1, .spread = -1), "factor");
     fth_fleet_destroy(base);
     base = make_base(1, RUNS, "NVIDIA H200");
-    expect_refused(base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 1), "it has 1");
+    expect_refused(base, OPTIONS(.gpus = 1), "it has 1");
     fth_fleet_destroy(base);
     base = make_base(CARDS, 1, "NVIDIA H200");
-    expect_refused(base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 1), "it has 0");
+    expect_refused(base, OPTIONS(.gpus = 1), "it has 0");
     fth_fleet_destroy(base);
     base = make_base(CARDS, RUNS, "NVIDIA H100");
-    expect_refused(base, FTH_FLEET_GENERATE_OPTIONS(.gpus = 1), "of one model");
+    expect_refused(base, OPTIONS(.gpus = 1), "of one model");
     fth_fleet_destroy(base);
 }
 
