@@ -1,11 +1,15 @@
 /* fleet/: finds the GPUs of a fleet that differ from the others of their model (docs/fleets.md).
  *
  *   fleet.c             the fleet: GPUs, their measurements, names of figures
+ *   fleet_arrange.c     cohorts, and the order of the measurements
  *   fleet_figures.c     what is known about a figure: its kind, unit, and which direction is better
- *   fleet_read.c        descriptions as measurements; folders, with threads
+ *   fleet_builder.c     collects the values of one measurement
+ *   fleet_description.c descriptions as measurements
+ *   fleet_read.c        files and folders, with threads
  *   fleet_records.c     measurements as JSON lines (fathom-fleet-record/1), written and read
  *   sketch.c            mergeable distributions: histograms of logarithms
  *   reference.c         the distribution of each figure in each cohort; merging
+ *   reference_make.c    the reference of a fleet
  *   reference_json.c    references as documents (fathom-fleet-reference/1)
  *   judge.c             the judgement: one verdict per GPU
  *   judge_numbers.c     numbers: robust distance from the reference, p-values
@@ -14,7 +18,7 @@
  *   judge_groups.c      whole groups (node, rack, driver, board) that differ
  *   causes.c            a cause that explains several findings
  *   history.c           a GPU against its own earlier measurements, in an SQLite file
- *   generate.c          fleets made from measurements of real GPUs, with faults
+ *   generate/           fleets made from measurements of real GPUs, with faults
  *
  * Data flow:
  *
@@ -45,6 +49,7 @@ enum fth_fleet_kind {
     FTH_FLEET_EXACT, /* equal on all healthy GPUs of a model: sizes, counts, structure, texts */
     FTH_FLEET_STATE, /* a value that may be a fault by itself: ECC errors, link width, throttling */
     FTH_FLEET_CONTEXT, /* not judged: temperature, power; shown beside the findings */
+    FTH_FLEET_KINDS
 };
 
 /* A figure, such as "memory.read_bytes_per_s" (element, dot, attribute). */
@@ -52,8 +57,12 @@ struct fth_fleet_figure {
     const char *name;
     enum fth_fleet_kind kind;
 };
-/* Returns the kind of a figure, by its name and the source of its value. */
+/* Returns the kind of a figure, by its name. */
 enum fth_fleet_kind fth_fleet_kind_of(const char *name);
+/* Returns the name of a kind in documents: "rate", "time", "exact", "state", "context". */
+const char *fth_fleet_kind_name(enum fth_fleet_kind kind);
+/* Returns false if the name is not that of a kind. */
+bool fth_fleet_kind_parse(const char *name, enum fth_fleet_kind *kind);
 
 /* ---- the fleet (fleet.c) ---- */
 
@@ -74,10 +83,13 @@ struct fth_fleet_measurement {
     size_t value_count;
     const double *fingerprint; /* latency of the L2 from each SM in cycles; NULL: unknown */
     size_t fingerprint_count;
+    /* Where the GPU was, and with which software, when it was measured; interned, NULL: unknown.
+     * They can differ between the measurements of a GPU. */
+    const char *host, *slot, *driver, *board;
 };
 
-/* One GPU. Texts are interned; NULL: unknown. GPUs with the same UUID are one GPU; without a UUID,
- * each file is a GPU of its own. */
+/* One GPU. Texts are interned; NULL: unknown. GPUs with the same UUID and backend are one GPU;
+ * without a UUID, each file is a GPU of its own. */
 struct fth_fleet_gpu {
     const char *name;                   /* for the output: the UUID, or the file */
     const char *uuid, *host, *slot;     /* slot: PCI address */
@@ -87,6 +99,9 @@ struct fth_fleet_gpu {
     bool simulated;
     uint32_t cohort;                             /* index into fth_fleet.cohorts */
     size_t first_measurement, measurement_count; /* in fth_fleet.by_gpu */
+    /* Of the latest measurement; 0: unknown. Host, slot, driver and board above are those of this
+     * measurement, or of the last one that was added if the times are unknown. */
+    int64_t time;
 };
 
 /* GPUs that are compared with each other: the same model, backend and, unless the user mixes them,
@@ -95,6 +110,7 @@ struct fth_fleet_cohort {
     const char *model, *backend, *driver, *board; /* driver, board NULL: mixed or unknown */
     bool simulated;
     size_t gpu_count;
+    bool mixed_drivers, mixed_boards; /* `driver`, `board` are NULL because they are mixed */
 };
 
 struct fth_fleet {
@@ -130,6 +146,11 @@ struct fth_fleet_mixing {
 const char *fth_fleet_intern(struct fth_fleet *fleet, const char *text);
 /* Returns the index of a figure, which is added if it is new. UINT32_MAX: no memory. */
 uint32_t fth_fleet_figure_index(struct fth_fleet *fleet, const char *name);
+/* Returns the index of a figure, UINT32_MAX if the fleet does not have it. */
+uint32_t fth_fleet_figure_find(const struct fth_fleet *fleet, const char *name);
+/* Maximum number of figures of a fleet; one more is refused as if memory were missing. Chosen: ten
+ * times as many as descriptions have. It bounds what damaged files can cost. */
+enum { FTH_FLEET_MAX_FIGURES = 4096 };
 /* A measurement to be added; all texts are copied. */
 struct fth_fleet_draft {
     struct fth_fleet_gpu gpu; /* without cohort and measurements */
@@ -139,13 +160,18 @@ struct fth_fleet_draft {
     size_t value_count;
     const double *fingerprint;
     size_t fingerprint_count;
+    const char *path; /* identifies a GPU without a UUID; NULL: `file` does */
 };
-/* Adds a measurement and, if it is new, its GPU. */
+/* Adds a measurement and, if it is new, its GPU. FTH_INVALID: a figure occurs twice, or a figure of
+ * kind RATE or TIME is not a number of at least 0. */
 FTH_MUST_USE enum fth_status fth_fleet_add(struct fth_fleet *fleet,
                                            const struct fth_fleet_draft *draft,
                                            struct fth_error *error);
+/* Adds a problem; both texts are copied. */
+FTH_MUST_USE enum fth_status fth_fleet_add_problem(struct fth_fleet *fleet, const char *file,
+                                                   const char *reason, struct fth_error *error);
 /* Assigns GPUs to cohorts and orders the measurements. To be called after the last one was added
- * and before the fleet is judged or written. */
+ * and before the fleet is judged. `mixing` NULL: nothing is mixed. */
 FTH_MUST_USE enum fth_status fth_fleet_arrange(struct fth_fleet *fleet,
                                                const struct fth_fleet_mixing *mixing,
                                                struct fth_error *error);
@@ -156,6 +182,68 @@ const struct fth_fleet_value *fth_fleet_find(const struct fth_fleet_measurement 
  * that have it. NAN: none has it. */
 double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
                             uint32_t figure, size_t *count);
+
+/* Returns the median of at least one number, none of which is NAN. Changes their order. */
+double fth_fleet_median(double *numbers, size_t count);
+/* Sets the groups of GPUs whose host has one (fth_fleet_read_groups). */
+void fth_fleet_apply_groups(struct fth_fleet *fleet);
+/* Orders cohorts by model, backend and the other properties that distinguish them. Returns a number
+ * as strcmp does. */
+int fth_fleet_cohort_compare(const struct fth_fleet_cohort *a, const struct fth_fleet_cohort *b);
+
+/* ---- reading (fleet_builder.c, fleet_description.c, fleet_read.c, fleet_records.c) ---- */
+
+/* Maximum size of the name of a figure, with a NUL. Chosen: twice the longest one. */
+enum { FTH_FIGURE_NAME = 120 };
+
+/* Collects one measurement after the other; initialised with {.fleet = fleet}. */
+struct fth_fleet_builder {
+    struct fth_fleet *fleet;
+    struct fth_fleet_draft draft; /* texts are those of the document until it is finished */
+    struct fth_fleet_value *values;
+    size_t value_count, value_capacity;
+    double *fingerprint;
+    size_t fingerprint_count;
+    const char *part_number, *vbios, *measured_at;
+    struct fth_buffer text; /* for temporary use */
+};
+/* The value of an attribute of a description: a number or, if it is NAN, a text or a list. */
+struct fth_fleet_attribute {
+    const char *name;
+    double number;
+    const char *text;
+    const double *numbers;
+    const char *const *texts;
+    size_t count; /* of `numbers` or `texts` */
+    double confidence;
+};
+/* Begins a measurement. The texts must live until it is finished; `path` may be NULL (struct
+ * fth_fleet_draft). */
+void fth_fleet_builder_reset(struct fth_fleet_builder *builder, const char *file, const char *path);
+/* Adds an attribute of a section of a description. */
+FTH_MUST_USE enum fth_status fth_fleet_builder_put(struct fth_fleet_builder *builder,
+                                                   const char *section,
+                                                   const struct fth_fleet_attribute *attribute,
+                                                   struct fth_error *error);
+/* Adds the value of a figure. `text` must live until the measurement is finished. */
+FTH_MUST_USE enum fth_status fth_fleet_builder_add(struct fth_fleet_builder *builder,
+                                                   const char *name, double number,
+                                                   const char *text, double confidence,
+                                                   struct fth_error *error);
+/* Adds the measurement to the fleet. */
+FTH_MUST_USE enum fth_status fth_fleet_builder_finish(struct fth_fleet_builder *builder,
+                                                      struct fth_error *error);
+/* Releases what the builder has allocated. */
+void fth_fleet_builder_fini(struct fth_fleet_builder *builder);
+/* Adds the measurement of a document fathom-gpu/1, and of a document fathom-fleet-record/1. */
+FTH_MUST_USE enum fth_status fth_fleet_add_description(struct fth_fleet_builder *builder,
+                                                       const struct fth_json *root,
+                                                       struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_fleet_add_record(struct fth_fleet_builder *builder,
+                                                  const struct fth_json *root,
+                                                  struct fth_error *error);
+/* Reads a time such as "2026-11-18T11:09:37Z" as seconds since 1970. False: it has another form. */
+bool fth_fleet_time_parse(const char *text, int64_t *time);
 
 /* ---- distributions (sketch.c, reference.c) ---- */
 
@@ -169,10 +257,15 @@ struct fth_sketch {
     size_t bin_count, bin_capacity;
     uint64_t count;
 };
+/* Releases the bins and empties the sketch. */
 void fth_sketch_fini(struct fth_sketch *sketch);
 /* Adds a number; those that are not positive and finite are refused with FTH_INVALID. */
 FTH_MUST_USE enum fth_status fth_sketch_add(struct fth_sketch *sketch, double number,
                                             struct fth_error *error);
+/* Adds `count` numbers to the bin with this index. FTH_INVALID: the count overflows. */
+FTH_MUST_USE enum fth_status fth_sketch_put(struct fth_sketch *sketch, int32_t index,
+                                            uint32_t count, struct fth_error *error);
+/* Adds the numbers of another sketch. */
 FTH_MUST_USE enum fth_status fth_sketch_merge(struct fth_sketch *sketch,
                                               const struct fth_sketch *other,
                                               struct fth_error *error);
@@ -196,27 +289,61 @@ struct fth_reference_figure {
     /* RATE and TIME: |ln(x / median of the GPU)| + 1 of each measurement of GPUs with several
      * (1 is added because a sketch holds positive numbers). Gives the noise from run to run. */
     struct fth_sketch repeats;
-    /* EXACT and STATE: the values that occur, at most 64 of them. */
+    /* EXACT and STATE: the values that occur: numbers in ascending order, then texts (strcmp). Of
+     * more than FTH_REFERENCE_MAX_VALUES, the first are kept, so that merging in any order keeps
+     * the same ones. A GPU with several measurements has the value that most of them have. */
     struct fth_fleet_occurrence *values;
     size_t value_count, value_capacity;
-    uint64_t other_gpus; /* with values beyond these 64 */
+    uint64_t other_gpus; /* with values beyond these */
 };
+/* Maximum number of different values of a figure in a reference. Chosen: a figure with more of them
+ * has no usual value. */
+enum { FTH_REFERENCE_MAX_VALUES = 64 };
+/* A cohort of a reference, in which the texts are the reference's. */
 struct fth_reference_cohort {
     struct fth_fleet_cohort cohort;
     struct fth_reference_figure *figures; /* in the order of their names (strcmp) */
     size_t figure_count, figure_capacity;
 };
 struct fth_fleet_reference {
-    struct fth_arena arena; /* owns the texts */
-    struct fth_reference_cohort *cohorts;
+    struct fth_arena arena;               /* owns the texts */
+    struct fth_reference_cohort *cohorts; /* in the order of model, backend, driver, board */
     size_t cohort_count, cohort_capacity;
 };
-/* Returns the cohort of a reference that a cohort of a fleet is judged against, NULL if none. */
+/* Returns the cohort of a reference that a cohort of a fleet is judged against: the one with the
+ * same model, backend, driver and board or, if there is none and one of the two is mixed, the
+ * largest that differs only in what is mixed. NULL: none. */
 const struct fth_reference_cohort *fth_reference_cohort_for(
     const struct fth_fleet_reference *reference, const struct fth_fleet_cohort *cohort);
 /* Returns a figure of a cohort, NULL if none. */
 const struct fth_reference_figure *fth_reference_find(const struct fth_reference_cohort *cohort,
                                                       const char *name);
+
+/* Creates an empty reference. */
+FTH_MUST_USE enum fth_status fth_reference_create(struct fth_fleet_reference **reference,
+                                                  struct fth_error *error);
+/* Makes the reference of a fleet that is arranged (fth_fleet_arrange). */
+FTH_MUST_USE enum fth_status fth_reference_make(const struct fth_fleet *fleet,
+                                                struct fth_fleet_reference **reference,
+                                                struct fth_error *error);
+/* Adds a cohort or, if the reference has it, its number of GPUs. Pointers to other cohorts become
+ * invalid. */
+FTH_MUST_USE enum fth_status fth_reference_add_cohort(struct fth_fleet_reference *reference,
+                                                      const struct fth_fleet_cohort *cohort,
+                                                      struct fth_reference_cohort **added,
+                                                      struct fth_error *error);
+/* Adds a figure to a cohort, or finds it. Pointers to other figures of the cohort become invalid.
+ * FTH_INVALID: the cohort has the figure with another kind. */
+FTH_MUST_USE enum fth_status fth_reference_add_figure(struct fth_fleet_reference *reference,
+                                                      struct fth_reference_cohort *cohort,
+                                                      const char *name, enum fth_fleet_kind kind,
+                                                      struct fth_reference_figure **added,
+                                                      struct fth_error *error);
+/* Adds GPUs with an exact value. */
+FTH_MUST_USE enum fth_status fth_reference_add_value(struct fth_fleet_reference *reference,
+                                                     struct fth_reference_figure *figure,
+                                                     const char *text, uint64_t gpus,
+                                                     struct fth_error *error);
 
 /* ---- the judgement (judge.c ...) ---- */
 

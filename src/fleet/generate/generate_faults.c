@@ -17,7 +17,7 @@
  *   link              PCIe lanes
  *   ecc               uncorrectable errors
  *   no-gpu            a simulated GPU, as on a node without a driver */
-#include "fleet/generate.h"
+#include "fleet/generate/generate.h"
 
 #include <math.h>
 #include <stdlib.h>

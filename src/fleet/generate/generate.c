@@ -7,7 +7,7 @@
  *
  * What is assumed: the shape of the distribution between cards, above all its tails, because few
  * cards were measured; and that noise does not depend on the card's offset. */
-#include "fleet/generate.h"
+#include "fleet/generate/generate.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  *
  * The residuals of a run are kept together as one vector. A generated measurement takes a whole
  * vector, so that figures which vary together in a real run do so in a generated one. */
-#include "fleet/generate.h"
+#include "fleet/generate/generate.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,108 @@
+/* What is known about a figure by its name "element.attribute". Most kinds follow from the unit at
+ * the end of the name; a table lists the exceptions. Attributes that identify the measurement
+ * (UUID, host, ...) are not figures; fleet_read.c stores them elsewhere. */
+#include "fleet/fleet.h"
+
+#include <string.h>
+
+static const char *const kind_names[FTH_FLEET_KINDS] = {
+    [FTH_FLEET_RATE] = "rate",   [FTH_FLEET_TIME] = "time",       [FTH_FLEET_EXACT] = "exact",
+    [FTH_FLEET_STATE] = "state", [FTH_FLEET_CONTEXT] = "context",
+};
+
+const char *fth_fleet_kind_name(enum fth_fleet_kind kind)
+{
+    return kind_names[kind];
+}
+
+bool fth_fleet_kind_parse(const char *name, enum fth_fleet_kind *kind)
+{
+    for (size_t i = 0; i < FTH_FLEET_KINDS; i++)
+        if (strcmp(kind_names[i], name) == 0) {
+            *kind = (enum fth_fleet_kind)i;
+            return true;
+        }
+    return false;
+}
+
+/* A rule for the attribute of a figure. One '*' in the pattern stands for any characters. */
+struct rule {
+    const char *pattern;
+    enum fth_fleet_kind kind;
+};
+
+/* The first rule that applies decides. A figure without a rule is EXACT. */
+static const struct rule rules[] = {
+    /* Counters and states of the hardware, which do not depend on the model. */
+    {"ecc_*", FTH_FLEET_STATE},
+    {"remap*", FTH_FLEET_STATE},
+    {"pcie_generation", FTH_FLEET_STATE},
+    {"pcie_lanes", FTH_FLEET_STATE},
+    {"pcie_replays", FTH_FLEET_STATE},
+    {"nvlink*", FTH_FLEET_STATE},
+    {"throttling", FTH_FLEET_STATE},
+    /* Circumstances of the measurement. The times of throttling grow as long as the driver is
+     * loaded. */
+    {"throttle_*", FTH_FLEET_CONTEXT},
+    {"*temperature_c", FTH_FLEET_CONTEXT},
+    {"power_w", FTH_FLEET_CONTEXT},
+    {"loaded_power_w", FTH_FLEET_CONTEXT},
+    {"performance_state", FTH_FLEET_CONTEXT},
+    {"serial", FTH_FLEET_CONTEXT},
+    {"current_*", FTH_FLEET_CONTEXT},
+    /* What reading the clock costs is a property of the probes. */
+    {"clock_*_cycles", FTH_FLEET_CONTEXT},
+    {"timing_cycles", FTH_FLEET_CONTEXT},
+    /* Figures that vary from run to run, or with the memory that the driver allocates. The
+     * intervals of refresh depend on the temperature. */
+    {"resident_bytes", FTH_FLEET_CONTEXT},
+    {"onset_bytes", FTH_FLEET_CONTEXT},
+    {"full_miss_bytes", FTH_FLEET_CONTEXT},
+    {"refresh_*", FTH_FLEET_CONTEXT},
+    {"pause_*", FTH_FLEET_CONTEXT},
+    {"join_window_cycles", FTH_FLEET_CONTEXT},
+    {"prefetched_part", FTH_FLEET_CONTEXT},
+    {"spectrum_cycles", FTH_FLEET_CONTEXT},
+    {"policy_candidates", FTH_FLEET_CONTEXT},
+    {"overflow_missed", FTH_FLEET_CONTEXT},
+    {"*_by_sm", FTH_FLEET_CONTEXT},
+    {"*_by_sm_cycles", FTH_FLEET_CONTEXT},
+    {"*_by_warp", FTH_FLEET_CONTEXT},
+    /* Computed from clocks and widths, not measured. */
+    {"peak_bytes_per_s", FTH_FLEET_EXACT},
+    {"loaded_clock_mhz", FTH_FLEET_RATE},
+    {"loaded_memory_clock_mhz", FTH_FLEET_RATE},
+    {"*_bytes_per_s", FTH_FLEET_RATE},
+    {"*bytes_per_cycle", FTH_FLEET_RATE},
+    {"*_cycles", FTH_FLEET_TIME},
+    {"*_ns", FTH_FLEET_TIME},
+    {"cycles_per_instruction", FTH_FLEET_TIME},
+};
+
+/* Returns whether a name matches a pattern with at most one '*'. */
+static bool matches(const char *pattern, const char *name)
+{
+    const char *star = strchr(pattern, '*');
+    if (!star)
+        return strcmp(pattern, name) == 0;
+    const size_t before = (size_t)(star - pattern), after = strlen(star + 1), size = strlen(name);
+    return size >= before + after && memcmp(pattern, name, before) == 0 &&
+           memcmp(star + 1, name + size - after, after) == 0;
+}
+
+enum fth_fleet_kind fth_fleet_kind_of(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    const char *attribute = dot ? dot + 1 : name;
+    char section[64];
+    if (strncmp(name, "noise.", 6) == 0) /* the noise that a simulated GPU adds */
+        return FTH_FLEET_CONTEXT;
+    for (size_t i = 0; i < FTH_COUNT(rules); i++)
+        if (matches(rules[i].pattern, attribute))
+            return rules[i].kind;
+    if (!dot || (size_t)(dot - name) >= sizeof section)
+        return FTH_FLEET_EXACT;
+    memcpy(section, name, (size_t)(dot - name));
+    section[dot - name] = '\0';
+    return fth_is_circumstance(section, attribute) ? FTH_FLEET_CONTEXT : FTH_FLEET_EXACT;
+}
