@@ -31,7 +31,7 @@ static const struct fault {
     {"latency:2", NULL, "latenc"},
     {"latency:5", NULL, "latenc"},
     {"clock:-5", NULL, "clock"},
-    {"link:half", NULL, "PCIe"},
+    {"link:half", NULL, "PCI Express"},
     {"no-gpu", NULL, "simulated"},
     {"memory-bandwidth:-10", "20%", NULL},
     {"memory-bandwidth:-20", "20%", NULL},

@@ -177,7 +177,7 @@ static enum fth_status add_card(struct state *state, size_t gpu, struct fth_flee
         if (left && fth_rng_below(&state->fault_rng, total - m) < left) {
             left--;
             ++*affected;
-            fth_generate_fault_apply(fault, state->fleet->figures, draft, state->values,
+            fth_generate_fault_apply(fault, gpu, state->fleet->figures, draft, state->values,
                                      state->fingerprint);
         }
         round_values(state, row);

@@ -72,8 +72,9 @@ struct fth_generate_fault {
 FTH_MUST_USE enum fth_status fth_generate_fault_read(const char *text,
                                                      struct fth_generate_fault *fault,
                                                      struct fth_error *error);
-/* Changes the values of one measurement. `names` are those of the figures. */
-void fth_generate_fault_apply(const struct fth_generate_fault *fault,
+/* Changes the values of one measurement of the GPU with this index. `names` are those of the
+ * figures. */
+void fth_generate_fault_apply(const struct fth_generate_fault *fault, size_t gpu,
                               const struct fth_fleet_figure *names, struct fth_fleet_draft *draft,
                               struct fth_fleet_value *values, double *fingerprint);
 

@@ -2,11 +2,12 @@
  * a table. They are models of faults, not measurements of faulty GPUs.
  *
  *   memory-bandwidth  the three bandwidths of memory
- *   l2-partition      half of the L2 has a higher latency. Figures that average over both halves
- *                     change by half of it: the latencies of the L2, and those of memory, which
- *                     contain them. The bandwidth of the L2 falls as its mean latency rises,
- *                     because the number of requests in flight is limited. In the fingerprint,
- *                     the SMs of the second half change by the whole amount.
+ *   l2-partition      one of the two partitions of the L2 has a higher latency: on GPUs with an
+ * even index the one that is near to the SM that measures, on others the far one. The near or far
+ * latency of the L2, and those of memory, which contain them, rise accordingly. fathom reports the
+ * median of the near latency over all SMs, half of which are near to the slow partition: it rises
+ * by half. The bandwidth of the L2 falls as its mean latency rises, because the number of requests
+ * in flight is limited. In the fingerprint, the SMs of the second half change by the whole amount.
  *   sms               SMs are missing. The bandwidths of caches and memories in SMs are sums over
  *                     SMs and shrink in proportion; those of the L2 and memory stay.
  *   latency           all latencies of the L2 and of memory
@@ -181,14 +182,18 @@ static void add_l2(const struct patient *patient, const char *name, const char *
 }
 
 static void slow_partition(const struct patient *patient, struct fth_fleet_draft *draft,
-                           double *fingerprint, double size)
+                           double *fingerprint, double size, bool far)
 {
-    add_l2(patient, "memory.latency_cycles", "l2.latency_cycles", size / 2);
-    add_l2(patient, "memory.latency_ns", "l2.latency_ns", size / 2);
-    add_l2(patient, "memory.far_latency_cycles", "l2.far_latency_cycles", size / 2);
-    add_l2(patient, "memory.cold_latency_cycles", "l2.latency_cycles", size / 2);
-    multiply_all(patient, l2, "latency_cycles", 1 + size / 2);
-    multiply_all(patient, l2, "latency_ns", 1 + size / 2);
+    if (far) {
+        add_l2(patient, "memory.far_latency_cycles", "l2.far_latency_cycles", size);
+        multiply(patient, "l2.far_latency_cycles", 1 + size);
+    } else {
+        add_l2(patient, "memory.latency_cycles", "l2.latency_cycles", size);
+        add_l2(patient, "memory.latency_ns", "l2.latency_ns", size);
+        add_l2(patient, "memory.cold_latency_cycles", "l2.latency_cycles", size);
+    }
+    multiply(patient, "l2.latency_cycles", 1 + size / 2);
+    multiply(patient, "l2.latency_ns", 1 + size / 2);
     multiply_all(patient, l2, "_bytes_per_s", 1 / (1 + size / 2));
     for (size_t sm = draft->fingerprint_count / 2; sm < draft->fingerprint_count; sm++)
         fingerprint[sm] = round(10 * fingerprint[sm] * (1 + size)) / 10;
@@ -249,7 +254,7 @@ static void simulate(const struct patient *patient, struct fth_fleet_draft *draf
         backend->text = "simulated";
 }
 
-void fth_generate_fault_apply(const struct fth_generate_fault *fault,
+void fth_generate_fault_apply(const struct fth_generate_fault *fault, size_t gpu,
                               const struct fth_fleet_figure *names, struct fth_fleet_draft *draft,
                               struct fth_fleet_value *values, double *fingerprint)
 {
@@ -258,7 +263,9 @@ void fth_generate_fault_apply(const struct fth_generate_fault *fault,
     case FTH_FAULT_MEMORY_BANDWIDTH:
         multiply_all(&patient, memory, "_bytes_per_s", 1 + fault->size);
         break;
-    case FTH_FAULT_L2_PARTITION: slow_partition(&patient, draft, fingerprint, fault->size); break;
+    case FTH_FAULT_L2_PARTITION:
+        slow_partition(&patient, draft, fingerprint, fault->size, gpu % 2 != 0);
+        break;
     case FTH_FAULT_SMS: lose_sms(&patient, draft, fault->size); break;
     case FTH_FAULT_LATENCY:
         multiply_all(&patient, beyond_sm, "latency_cycles", 1 + fault->size);

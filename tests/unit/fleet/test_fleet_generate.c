@@ -198,7 +198,7 @@ static const struct {
     double factors[FIGURES];
 } effects[] = {
     {"memory-bandwidth:-5:1", {0.95, 1, 1, 1, 1, 1, 1, 1, 1}},
-    {"l2-partition:10:1", {1, 1.025, 1.05, 1 / 1.05, 1, 1, 1, 1, 1}},
+    {"l2-partition:10:1", {1, 1.05, 1.05, 1 / 1.05, 1, 1, 1, 1, 1}},
     {"sms:-2:1", {1, 1, 1, 1, 130 / 132.0, 1, 130 / 132.0, 1, 1}},
     {"latency:5:1", {1, 1.05, 1.05, 1, 1, 1, 1, 1, 1}},
     {"clock:-5:1", {1, 0.975, 1, 0.95, 0.95, 1 / 0.95, 1, 1, 1}},
@@ -221,7 +221,9 @@ static void test_faults(void **unused)
             faulty += is_faulty;
             for (size_t k = 0; k < FIGURES; k++) {
                 const double before = value_at(healthy, i, k), after = value_at(fleet, i, k);
-                const double factor = is_faulty ? effects[e].factors[k] : 1;
+                /* On GPUs with an odd index, the far partition is slower. */
+                const bool near = i % 2 == 0 || k != LATENCY || !strstr(line, "l2-partition");
+                const double factor = is_faulty && near ? effects[e].factors[k] : 1;
                 const double expected = k == ECC && factor > 1 ? factor : before * factor;
                 /* Beside rounding to tenths, the share of the L2 in the latency of memory is half
                  * only on average. */
