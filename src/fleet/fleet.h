@@ -12,6 +12,7 @@
  *   reference_make.c    the reference of a fleet
  *   reference_json.c    references as documents (fathom-fleet-reference/1)
  *   judge.c             the judgement: one verdict per GPU
+ *   judge_model.c       the distribution of a number on healthy GPUs
  *   judge_numbers.c     numbers: robust distance from the reference, p-values
  *   judge_exact.c       sizes, counts and texts, which are equal on all healthy GPUs of a model
  *   judge_state.c       states that are faults by themselves: ECC errors, links, throttling
@@ -273,6 +274,8 @@ FTH_MUST_USE enum fth_status fth_sketch_merge(struct fth_sketch *sketch,
 double fth_sketch_quantile(const struct fth_sketch *sketch, double fraction);
 /* Returns the median of |ln(x / centre)|. */
 double fth_sketch_deviation(const struct fth_sketch *sketch, double centre);
+/* Returns the logarithm of the centre of an interval. */
+double fth_sketch_bin_log(const struct fth_sketch_bin *bin);
 
 /* How often an exact value occurs. */
 struct fth_fleet_occurrence {
@@ -361,6 +364,9 @@ struct fth_fleet_finding {
     size_t measurements;           /* of this GPU that have the figure */
     size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
     bool severe;                   /* makes the verdict "failed" */
+    const char *note; /* a sentence about the rule that applies, such as "The link has fewer lanes
+                       * than it can have."; NULL: none */
+    double single_p;  /* p before the adjustment for the number of figures */
 };
 
 /* The verdict for a GPU. */

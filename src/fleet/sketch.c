@@ -67,8 +67,7 @@ enum fth_status fth_sketch_merge(struct fth_sketch *sketch, const struct fth_ske
     return FTH_OK;
 }
 
-/* Returns the logarithm of the centre of an interval. */
-static double centre_of(const struct fth_sketch_bin *bin)
+double fth_sketch_bin_log(const struct fth_sketch_bin *bin)
 {
     return (bin->index + 0.5) * WIDTH;
 }
@@ -80,7 +79,7 @@ static double number_at(const struct fth_sketch *sketch, uint64_t rank)
     size_t i = 0;
     while (i + 1 < sketch->bin_count && seen + sketch->bins[i].count <= rank)
         seen += sketch->bins[i++].count;
-    return exp(centre_of(&sketch->bins[i]));
+    return exp(fth_sketch_bin_log(&sketch->bins[i]));
 }
 
 double fth_sketch_quantile(const struct fth_sketch *sketch, double fraction)
@@ -105,9 +104,9 @@ double fth_sketch_deviation(const struct fth_sketch *sketch, double centre)
     double low = NAN;
     for (uint64_t seen = 0; below > 0 || above < sketch->bin_count;) {
         const double down =
-            below > 0 ? fabs(logarithm - centre_of(&sketch->bins[below - 1])) : INFINITY;
+            below > 0 ? fabs(logarithm - fth_sketch_bin_log(&sketch->bins[below - 1])) : INFINITY;
         const double up = above < sketch->bin_count
-                              ? fabs(centre_of(&sketch->bins[above]) - logarithm)
+                              ? fabs(fth_sketch_bin_log(&sketch->bins[above]) - logarithm)
                               : INFINITY;
         seen += sketch->bins[up <= down ? above++ : --below].count;
         if (isnan(low) && seen > low_rank)

@@ -192,6 +192,15 @@ FTH_MUST_USE enum fth_status fth_ks_test(const double *a, size_t a_count, const 
                                          struct fth_error *error);
 /* Returns P(K > lambda) for Kolmogorov's distribution. */
 double fth_kolmogorov_tail(double lambda);
+
+/* ---- student.c ---- */
+
+/* Returns the probability that a value of Student's t distribution is above `t`. `freedom`:
+ * degrees of freedom, a positive number. */
+double fth_student_tail(double t, double freedom);
+/* Returns the value that is exceeded with probability `tail`; 0 for 0.5 and more. */
+double fth_student_quantile(double tail, double freedom);
+
 /* ---- bootstrap.c ---- */
 
 struct fth_interval {

@@ -1,0 +1,187 @@
+/* Is a state that the driver reports a fault by itself? Each rule looks at one or two figures of
+ * the latest measurement that has them. The rules about counters compare with the cohort. */
+#include "fleet/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum test {
+    ABOVE_ZERO,  /* a counter that must be 0 */
+    YES,         /* a text that must not be "yes" */
+    BELOW_OTHER, /* a number that must not be below that of the figure `other` */
+    /* Likewise, and the usual value of the cohort must not be below it either: the generation of a
+     * PCI Express link drops while the GPU is idle. */
+    BELOW_OTHER_AND_COHORT,
+    CONTAINS, /* a text that must not contain `other` */
+    MANY,     /* a counter that must not be far above that of the cohort */
+};
+struct rule {
+    const char *figure;
+    enum test test;
+    const char *other;
+    bool severe;
+    const char *note;
+};
+static const struct rule rules[] = {
+    {"device.ecc_uncorrectable", ABOVE_ZERO, NULL, true,
+     "ECC has found errors that it could not correct."},
+    {"memory.ecc_uncorrectable", ABOVE_ZERO, NULL, true,
+     "ECC has found errors of the memory that it could not correct."},
+    {"memory.remap_failure", YES, NULL, true, "A row of the memory could not be remapped."},
+    {"memory.remap_pending", YES, NULL, false,
+     "A row of the memory is remapped when the GPU is reset."},
+    {"device.pcie_lanes", BELOW_OTHER, "device.max_pcie_lanes", true,
+     "The PCI Express link has fewer lanes than it can have."},
+    {"device.pcie_generation", BELOW_OTHER_AND_COHORT, "device.max_pcie_generation", true,
+     "The PCI Express link has a lower generation than it can have."},
+    {"device.nvlinks_active", BELOW_OTHER, "device.nvlinks", true, "Some NVLinks are inactive."},
+    {"device.throttling", CONTAINS, "thermal", false,
+     "The clocks are reduced because of the temperature."},
+    {"device.throttling", CONTAINS, "power brake", false,
+     "The clocks are reduced by the power brake of the system."},
+    {"device.throttling", CONTAINS, "hardware slowdown", false,
+     "The clocks are reduced by the hardware."},
+    {"device.ecc_correctable", MANY, NULL, false,
+     "ECC has corrected far more errors than on other GPUs."},
+    {"memory.ecc_correctable", MANY, NULL, false,
+     "ECC has corrected far more errors of the memory than on other GPUs."},
+    {"memory.remapped_rows_uncorrectable", MANY, NULL, false,
+     "More rows of the memory were remapped than on other GPUs."},
+    {"device.pcie_replays", MANY, NULL, false,
+     "The PCI Express link has repeated far more packets than those of other GPUs."},
+    {"device.nvlink_errors", MANY, NULL, false,
+     "The NVLinks have far more errors than those of other GPUs."},
+};
+
+/* A counter is far above the cohort if it is at least the first number (by figure; chosen: fewer
+ * events occur on healthy GPUs that have run for years) and ten times what 95 % of the GPUs have
+ * at most. */
+#define MANY_FACTOR 10.0
+#define MANY_QUANTILE 0.95
+static double many_from(const char *figure)
+{
+    return strstr(figure, "remapped_rows") ? 4 : strstr(figure, "pcie_replays") ? 10000 : 100;
+}
+
+/* Returns the value of a figure in the latest measurement that has it. */
+static const struct fth_fleet_value *latest(const struct fth_fleet *fleet,
+                                            const struct fth_fleet_gpu *gpu, const char *name)
+{
+    const uint32_t figure = fth_fleet_figure_find(fleet, name);
+    const struct fth_fleet_value *found = NULL;
+    for (size_t i = gpu->measurement_count; figure != UINT32_MAX && i > 0 && !found; i--)
+        found = fth_fleet_find(fth_judge_measurement(fleet, gpu, i - 1), figure);
+    return found;
+}
+
+/* Returns what the part MANY_QUANTILE of the reference has at most; NAN: unknown. */
+static double upper_count(const struct fth_reference_figure *figure)
+{
+    uint64_t all = figure->other_gpus, seen = 0;
+    for (size_t i = 0; i < figure->value_count; i++)
+        all += figure->values[i].gpus;
+    for (size_t i = 0; i < figure->value_count; i++) {
+        seen += figure->values[i].gpus;
+        if ((double)seen >= MANY_QUANTILE * (double)all)
+            return fth_strtod(figure->values[i].text, NULL);
+    }
+    return NAN; /* more different values than the reference keeps */
+}
+
+static const struct fth_judge_figure *figure_of(const struct fth_judge *judge, uint32_t index)
+{
+    const uint32_t slot = judge->cohort.slots[index];
+    return slot == UINT32_MAX ? NULL : &judge->cohort.figures[slot];
+}
+
+/* Returns whether the usual value of the cohort is above a value. */
+static bool below_cohort(const struct fth_judge *judge, const struct fth_fleet_value *value)
+{
+    const struct fth_judge_figure *figure = figure_of(judge, value->figure);
+    return figure && figure->usual && figure->usual_number > value->number;
+}
+
+/* Applies a rule. *usual gets what the value should be; NAN: nothing in particular. */
+static bool applies(const struct fth_judge *judge, const struct rule *rule,
+                    const struct fth_fleet_value *value, const struct fth_fleet_value *other,
+                    double *usual)
+{
+    const struct fth_judge_figure *figure = figure_of(judge, value->figure);
+    *usual = NAN;
+    switch (rule->test) {
+    case ABOVE_ZERO: *usual = 0; return value->number > 0;
+    case YES: return value->text && strcmp(value->text, "yes") == 0;
+    case BELOW_OTHER:
+    case BELOW_OTHER_AND_COHORT:
+        *usual = other ? other->number : NAN;
+        return other && value->number < other->number &&
+               (rule->test == BELOW_OTHER || below_cohort(judge, value));
+    case CONTAINS: return value->text && strstr(value->text, rule->other);
+    case MANY:
+        *usual = figure ? upper_count(figure->reference) : NAN;
+        return value->number >= many_from(rule->figure) && value->number > MANY_FACTOR * *usual;
+    }
+    return false;
+}
+
+/* Returns how many measurements have the value, and in *known how many have any. */
+static size_t with_value(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
+                         const struct fth_fleet_value *value, size_t *known)
+{
+    size_t same = 0;
+    *known = 0;
+    for (size_t i = 0; i < gpu->measurement_count; i++) {
+        const struct fth_fleet_value *v =
+            fth_fleet_find(fth_judge_measurement(fleet, gpu, i), value->figure);
+        *known += v != NULL;
+        same += v && (v->number == value->number || (v->text && v->text == value->text));
+    }
+    return same;
+}
+
+static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *result,
+                              const struct rule *rule, const struct fth_fleet_value *value,
+                              double usual)
+{
+    const bool text = isnan(value->number);
+    struct fth_fleet_finding finding = {
+        .figure = judge->fleet->figures[value->figure].name,
+        .kind = FTH_FLEET_STATE,
+        .value = value->number,
+        .usual = usual,
+        .text = value->text,
+        .usual_text = !text               ? NULL
+                      : rule->test == YES ? "no"
+                                          : "none",
+        .effect = usual > 0 ? value->number / usual - 1 : NAN,
+        .worse = true,
+        .distance = NAN,
+        .severe = rule->severe,
+        .note = rule->note,
+    };
+    finding.deviating =
+        with_value(judge->fleet, &judge->fleet->gpus[result->gpu], value, &finding.measurements);
+    return fth_judge_add(judge, result, &finding);
+}
+
+enum fth_status fth_judge_state(struct fth_judge *judge, struct fth_fleet_result *result,
+                                size_t *judged)
+{
+    const struct fth_fleet_gpu *gpu = &judge->fleet->gpus[result->gpu];
+    const struct fth_fleet *fleet = judge->fleet;
+    for (size_t i = 0; i < FTH_COUNT(rules); i++) {
+        const struct fth_fleet_value *value = latest(fleet, gpu, rules[i].figure);
+        if (!value)
+            continue;
+        const struct fth_fleet_value *other =
+            rules[i].test == BELOW_OTHER || rules[i].test == BELOW_OTHER_AND_COHORT
+                ? latest(fleet, gpu, rules[i].other)
+                : NULL;
+        double usual;
+        ++*judged;
+        if (applies(judge, &rules[i], value, other, &usual))
+            FTH_TRY(report(judge, result, &rules[i], value, usual));
+    }
+    return FTH_OK;
+}

@@ -1,0 +1,2 @@
+#include "made_fleet.h"
+int main(void) { return 0; }
