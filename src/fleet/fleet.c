@@ -166,6 +166,14 @@ uint32_t fth_fleet_figure_index(struct fth_fleet *fleet, const char *name)
     return entry->figure - 1;
 }
 
+void fth_fleet_forget_figures(struct fth_fleet *fleet, size_t count)
+{
+    while (fleet->figure_count > count) {
+        const char *name = fleet->figures[--fleet->figure_count].name;
+        find_slot(fleet->index, name, hash_text(name))->figure = 0;
+    }
+}
+
 /* ---- problems ---- */
 
 enum fth_status fth_fleet_add_problem(struct fth_fleet *fleet, const char *file, const char *reason,
@@ -207,37 +215,41 @@ static enum fth_status gpu_key(const struct fth_fleet_draft *draft, struct fth_b
 
 /* Finds the GPU of a draft or adds it, without its properties. */
 static enum fth_status find_gpu(struct fth_fleet *fleet, const struct fth_fleet_draft *draft,
-                                uint32_t *index, bool *is_new, struct fth_error *error)
+                                uint32_t *index, struct fth_error *error)
 {
     struct fth_buffer key = {0};
-    enum fth_status status = gpu_key(draft, &key, error);
-    struct entry *entry = status == FTH_OK ? intern(fleet, key.data) : NULL;
-    if (status != FTH_OK)
-        goto out;
-    *is_new = entry && entry->gpu == 0;
-    if (!entry || (*is_new && !fth_grow((void **)&fleet->gpus, fleet->gpu_count,
-                                        &fleet->gpu_capacity, sizeof *fleet->gpus))) {
-        status = fth_no_memory(error, operation, draft->file);
-        goto out;
+    struct entry *entry = NULL;
+    if (!fth_grow((void **)&fleet->gpus, fleet->gpu_count, &fleet->gpu_capacity,
+                  sizeof *fleet->gpus))
+        return fth_no_memory(error, operation, draft->file);
+    if (!fleet->separate) {
+        enum fth_status status = gpu_key(draft, &key, error);
+        entry = status == FTH_OK ? intern(fleet, key.data) : NULL;
+        if (status == FTH_OK && !entry)
+            status = fth_no_memory(error, operation, draft->file);
+        fth_buffer_fini(&key);
+        FTH_TRY(status);
     }
-    if (*is_new) {
+    if (!entry || entry->gpu == 0) {
         fleet->gpus[fleet->gpu_count++] = (struct fth_fleet_gpu){.time = INT64_MIN};
-        entry->gpu = (uint32_t)fleet->gpu_count;
+        *index = (uint32_t)fleet->gpu_count - 1;
+    } else {
+        *index = entry->gpu - 1;
     }
-    *index = entry->gpu - 1;
-out:
-    fth_buffer_fini(&key);
-    return status;
+    if (entry)
+        entry->gpu = *index + 1;
+    return FTH_OK;
 }
 
 /* Updates a GPU with what a measurement, whose texts are interned, says about it. What an earlier
  * measurement says counts only if later ones do not say it. */
 static void update_gpu(struct fth_fleet_gpu *gpu, const struct fth_fleet_gpu *seen, int64_t time)
 {
-    const char **const known[] = {&gpu->uuid,  &gpu->host,   &gpu->slot,  &gpu->group,
-                                  &gpu->model, &gpu->driver, &gpu->board, &gpu->backend};
-    const char *const texts[] = {seen->uuid,  seen->host,   seen->slot,  seen->group,
-                                 seen->model, seen->driver, seen->board, seen->backend};
+    const char **const known[] = {&gpu->uuid,  &gpu->host,    &gpu->slot,
+                                  &gpu->group, &gpu->model,   &gpu->driver,
+                                  &gpu->board, &gpu->backend, &gpu->path};
+    const char *const texts[] = {seen->uuid,   seen->host,  seen->slot,    seen->group, seen->model,
+                                 seen->driver, seen->board, seen->backend, seen->path};
     const bool latest = time >= gpu->time;
     for (size_t i = 0; i < FTH_COUNT(known); i++)
         if (texts[i] && (latest || !*known[i]))
@@ -299,7 +311,12 @@ static enum fth_status intern_gpu(struct fth_fleet *fleet, const struct fth_flee
         intern_to(fleet, gpu->driver, &seen->driver) &&
         intern_to(fleet, gpu->board, &seen->board) &&
         intern_to(fleet, gpu->backend, &seen->backend) &&
-        intern_to(fleet, gpu->name ? gpu->name : draft->file, &seen->name);
+        intern_to(fleet, gpu->name ? gpu->name : draft->file, &seen->name) &&
+        intern_to(fleet,
+                  gpu->uuid     ? NULL
+                  : draft->path ? draft->path
+                                : draft->file,
+                  &seen->path);
     seen->simulated = gpu->simulated;
     return interned ? FTH_OK : fth_no_memory(error, operation, draft->file);
 }
@@ -310,7 +327,6 @@ enum fth_status fth_fleet_add(struct fth_fleet *fleet, const struct fth_fleet_dr
     struct fth_fleet_gpu seen = {0};
     struct fth_fleet_value *values = NULL;
     uint32_t index = 0;
-    bool is_new = false;
     FTH_TRY(copy_values(fleet, draft, &values, error));
     FTH_TRY(intern_gpu(fleet, draft, &seen, error));
     struct fth_fleet_measurement measurement = {.time = draft->time,
@@ -333,7 +349,7 @@ enum fth_status fth_fleet_add(struct fth_fleet *fleet, const struct fth_fleet_dr
     if (fingerprint)
         memcpy(fingerprint, draft->fingerprint, draft->fingerprint_count * sizeof *fingerprint);
     measurement.fingerprint = fingerprint;
-    FTH_TRY(find_gpu(fleet, draft, &index, &is_new, error));
+    FTH_TRY(find_gpu(fleet, draft, &index, error));
     update_gpu(&fleet->gpus[index], &seen, draft->time);
     fleet->gpus[index].measurement_count++;
     measurement.gpu = index;

@@ -3,10 +3,12 @@
  *   fleet.c             the fleet: GPUs, their measurements, names of figures
  *   fleet_arrange.c     cohorts, and the order of the measurements
  *   fleet_figures.c     what is known about a figure: its kind, unit, and which direction is better
- *   fleet_builder.c     collects the values of one measurement
- *   fleet_description.c descriptions as measurements
- *   fleet_read.c        files and folders, with threads
- *   fleet_records.c     measurements as JSON lines (fathom-fleet-record/1), written and read
+ *   read/               files and folders of descriptions and records
+ *     fleet_read.c        threads that read, and merging of what they read
+ *     fleet_source.c      the files, as a sequence of documents and groups of lines
+ *     fleet_builder.c     collects the values of one measurement
+ *     fleet_description.c descriptions as measurements
+ *     fleet_records.c     measurements as JSON lines (fathom-fleet-record/1), written and read
  *   sketch.c            mergeable distributions: histograms of logarithms
  *   reference.c         the distribution of each figure in each cohort; merging
  *   reference_make.c    the reference of a fleet
@@ -103,6 +105,7 @@ struct fth_fleet_gpu {
     /* Of the latest measurement; 0: unknown. Host, slot, driver and board above are those of this
      * measurement, or of the last one that was added if the times are unknown. */
     int64_t time;
+    const char *path; /* identifies the GPU if it has no UUID; otherwise NULL */
 };
 
 /* GPUs that are compared with each other: the same model, backend and, unless the user mixes them,
@@ -128,7 +131,10 @@ struct fth_fleet {
     size_t cohort_count, cohort_capacity;
     struct fth_fleet_problem *problems; /* files that could not be read or are not of a GPU */
     size_t problem_count, problem_capacity;
-    void *index; /* hash tables of fleet.c: texts, figures, GPUs */
+    void *index; /* hash table of fleet.c: texts, figures, GPUs */
+    /* Each measurement has a GPU of its own, also if the UUID is the same. For parts that threads
+     * read (fleet_read.c). */
+    bool separate;
 };
 
 /* A file that gives no measurement. */
@@ -152,6 +158,8 @@ uint32_t fth_fleet_figure_find(const struct fth_fleet *fleet, const char *name);
 /* Maximum number of figures of a fleet; one more is refused as if memory were missing. Chosen: ten
  * times as many as descriptions have. It bounds what damaged files can cost. */
 enum { FTH_FLEET_MAX_FIGURES = 4096 };
+/* Removes the figures from `count` on, which no measurement may have. */
+void fth_fleet_forget_figures(struct fth_fleet *fleet, size_t count);
 /* A measurement to be added; all texts are copied. */
 struct fth_fleet_draft {
     struct fth_fleet_gpu gpu; /* without cohort and measurements */
@@ -192,7 +200,7 @@ void fth_fleet_apply_groups(struct fth_fleet *fleet);
  * as strcmp does. */
 int fth_fleet_cohort_compare(const struct fth_fleet_cohort *a, const struct fth_fleet_cohort *b);
 
-/* ---- reading (fleet_builder.c, fleet_description.c, fleet_read.c, fleet_records.c) ---- */
+/* ---- reading (read/) ---- */
 
 /* Maximum size of the name of a figure, with a NUL. Chosen: twice the longest one. */
 enum { FTH_FIGURE_NAME = 120 };
@@ -231,6 +239,12 @@ FTH_MUST_USE enum fth_status fth_fleet_builder_add(struct fth_fleet_builder *bui
                                                    const char *name, double number,
                                                    const char *text, double confidence,
                                                    struct fth_error *error);
+/* Adds a value of another fleet. *figure is the index of the figure, or UINT32_MAX, and then gets
+ * the index. */
+FTH_MUST_USE enum fth_status fth_fleet_builder_copy(struct fth_fleet_builder *builder,
+                                                    const char *name, uint32_t *figure,
+                                                    const struct fth_fleet_value *value,
+                                                    struct fth_error *error);
 /* Adds the measurement to the fleet. */
 FTH_MUST_USE enum fth_status fth_fleet_builder_finish(struct fth_fleet_builder *builder,
                                                       struct fth_error *error);
@@ -245,6 +259,10 @@ FTH_MUST_USE enum fth_status fth_fleet_add_record(struct fth_fleet_builder *buil
                                                   struct fth_error *error);
 /* Reads a time such as "2026-11-18T11:09:37Z" as seconds since 1970. False: it has another form. */
 bool fth_fleet_time_parse(const char *text, int64_t *time);
+/* Size of the text of a time, with space for any number. */
+enum { FTH_FLEET_TIME_SIZE = 80 };
+/* Writes a time in this form. */
+void fth_fleet_time_format(int64_t time, char text[FTH_FLEET_TIME_SIZE]);
 
 /* ---- distributions (sketch.c, reference.c) ---- */
 
@@ -322,6 +340,11 @@ const struct fth_reference_cohort *fth_reference_cohort_for(
 const struct fth_reference_figure *fth_reference_find(const struct fth_reference_cohort *cohort,
                                                       const char *name);
 
+/* Reads a reference from a document in memory. `name` identifies it in messages. */
+FTH_MUST_USE enum fth_status fth_reference_read_text(const char *name, const char *text,
+                                                     size_t size,
+                                                     struct fth_fleet_reference **reference,
+                                                     struct fth_error *error);
 /* Creates an empty reference. */
 FTH_MUST_USE enum fth_status fth_reference_create(struct fth_fleet_reference **reference,
                                                   struct fth_error *error);
