@@ -6,7 +6,7 @@
  * and how often the right cause is named; for each kind of fleet, how many healthy GPUs are not
  * judged healthy. It prints TAP and, with a file name, all counts as CSV.
  *
- * usage: power RECORDS quick|full [CSV] */
+ * usage: power RECORDS quick|full [CSV [NUMBER]]      NUMBER: of the only kind of fleets to try */
 #include "fleet/fleet.h"
 
 #include <math.h>
@@ -272,7 +272,7 @@ int main(int argc, char **argv)
     struct fth_fleet *from = NULL;
     struct fth_error error = FTH_NO_ERROR;
     if (argc < 3) {
-        fprintf(stderr, "usage: power RECORDS quick|full [CSV]\n");
+        fprintf(stderr, "usage: power RECORDS quick|full [CSV [NUMBER]]\n");
         return 2;
     }
     const bool all = strcmp(argv[2], "full") == 0;
@@ -290,8 +290,10 @@ int main(int argc, char **argv)
             csv,
             "gpus,measurements,spread,fault,share,trials,found,failed,cause_named,not_judged\n");
     printf("1..%zu\n", count);
+    const size_t only = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
     for (size_t i = 0; i < count; i++)
-        passed = run_scenario(&scenarios[i], from, i + 1, csv) && passed;
+        if (!only || only == i + 1)
+            passed = run_scenario(&scenarios[i], from, i + 1, csv) && passed;
     if (csv && fclose(csv) != 0)
         passed = false;
     fth_fleet_destroy(from);

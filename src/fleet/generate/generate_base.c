@@ -146,21 +146,22 @@ static void estimate_figure(struct fth_generate_base *base, size_t k, double *me
     const struct fth_fleet *from = base->from;
     struct fth_generate_figure *figure = &base->figures[k];
     const enum fth_fleet_kind kind = from->figures[k].kind;
-    double squares = 0;
-    bool positive = kind == FTH_FLEET_RATE || kind == FTH_FLEET_TIME, some = false;
+    double squares = 0, first = NAN;
+    bool positive = kind == FTH_FLEET_RATE || kind == FTH_FLEET_TIME;
     for (size_t row = 0; row < base->row_count; row++) {
         const double number = number_of(base, row, k);
-        some = some || !isnan(number);
+        first = isnan(first) ? number : first;
+        figure->varies = figure->varies || (!isnan(number) && number != first);
         positive = positive && !(number <= 0) && !isinf(number);
         base->residuals[row * from->figure_count + k] = number > 0 ? log(number) : NAN;
     }
-    if (!positive || !some)
+    figure->varies = figure->varies && positive;
+    if (!positive || isnan(first))
         return;
     figure->step = find_step(base, k);
     figure->sign = kind == FTH_FLEET_RATE ? 1 : -1;
     figure->mean = split_variance(base, base->residuals + k, from->figure_count, means,
                                   &figure->between, &figure->within);
-    figure->varies = figure->within > 0 || figure->between > 0;
     /* The cards' means have the variance `between` plus a share of the noise; without it, their
      * directions, and therefore the correlations between figures, stay. */
     for (size_t card = 0; card < base->card_count; card++)
