@@ -45,7 +45,8 @@ struct scenario {
     unsigned measurements;
     double spread;     /* factor; 0: published */
     unsigned tail;     /* see struct fth_fleet_generate_options */
-    unsigned trials;   /* minimum number of faulty GPUs of each kind; 0: no faults */
+    unsigned trials;   /* minimum number of GPUs with the fault `goal`; 0: no faults */
+    unsigned others;   /* minimum number of GPUs with each other fault */
     unsigned fleets;   /* minimum number of fleets */
     double min_found;  /* goal for `goal`, as a fraction; 0: none */
     const char *goal;  /* the fault that must be found */
@@ -54,29 +55,29 @@ struct scenario {
 
 /* `trials` and `fleets` give at least 10,000 healthy GPUs where false alarms have a goal. */
 static const struct scenario quick[] = {
-    {50, 1, 1, 0, 40, 1, 0.99, "memory-bandwidth:-5", 0.001},
-    {500, 1, 1, 0, 100, 1, 0.99, "memory-bandwidth:-5", 0.001},
-    {500, 5, 1, 0, 100, 1, 0.99, "memory-bandwidth:-3", 0.001},
-    {500, 1, 0, 0, 0, 20, 0, NULL, 0.001},
-    {10000, 1, 0, 0, 0, 1, 0, NULL, 0.001},
+    {50, 1, 1, 0, 40, 8, 1, 0.99, "memory-bandwidth:-5", 0.001},
+    {500, 1, 1, 0, 100, 20, 1, 0.99, "memory-bandwidth:-5", 0.001},
+    {500, 5, 1, 0, 100, 20, 1, 0.99, "memory-bandwidth:-3", 0.001},
+    {500, 1, 0, 0, 0, 0, 20, 0, NULL, 0.001},
+    {10000, 1, 0, 0, 0, 0, 1, 0, NULL, 0.001},
 };
 static const struct scenario full[] = {
-    {10, 1, 1, 0, 500, 1, 0, NULL, INFINITY},
-    {10, 5, 1, 0, 500, 1, 0, NULL, INFINITY},
-    {50, 1, 1, 0, 500, 1, 0.99, "memory-bandwidth:-5", 0.001},
-    {50, 5, 1, 0, 500, 1, 0.99, "memory-bandwidth:-3", 0.001},
-    {500, 1, 1, 0, 1000, 1, 0.99, "memory-bandwidth:-5", 0.001},
-    {500, 5, 1, 0, 1000, 1, 0.99, "memory-bandwidth:-3", 0.001},
-    {10000, 1, 1, 0, 1000, 1, 0.99, "memory-bandwidth:-5", 0.001},
-    {10000, 5, 1, 0, 300, 1, 0.99, "memory-bandwidth:-3", 0.001},
-    {500, 1, 3, 0, 500, 1, 0, NULL, 0.001},
-    {500, 1, 1, 5, 500, 1, 0, NULL, 0.001},
-    {10, 1, 0, 0, 500, 1, 0, NULL, INFINITY},
-    {50, 1, 0, 0, 500, 1, 0, NULL, 0.001},
-    {500, 1, 0, 0, 500, 1, 0, NULL, 0.001},
-    {500, 5, 0, 0, 500, 1, 0, NULL, 0.001},
-    {10000, 1, 0, 0, 500, 1, 0, NULL, 0.001},
-    {500, 1, 0, 5, 500, 1, 0, NULL, INFINITY},
+    {10, 1, 1, 0, 500, 500, 1, 0, NULL, INFINITY},
+    {10, 5, 1, 0, 500, 500, 1, 0, NULL, INFINITY},
+    {50, 1, 1, 0, 500, 500, 1, 0.99, "memory-bandwidth:-5", 0.001},
+    {50, 5, 1, 0, 500, 500, 1, 0.99, "memory-bandwidth:-3", 0.001},
+    {500, 1, 1, 0, 1000, 1000, 1, 0.99, "memory-bandwidth:-5", 0.001},
+    {500, 5, 1, 0, 1000, 1000, 1, 0.99, "memory-bandwidth:-3", 0.001},
+    {10000, 1, 1, 0, 1000, 1000, 1, 0.99, "memory-bandwidth:-5", 0.001},
+    {10000, 5, 1, 0, 300, 300, 1, 0.99, "memory-bandwidth:-3", 0.001},
+    {500, 1, 3, 0, 500, 500, 1, 0, NULL, 0.001},
+    {500, 1, 1, 5, 500, 500, 1, 0, NULL, 0.001},
+    {10, 1, 0, 0, 500, 500, 1, 0, NULL, INFINITY},
+    {50, 1, 0, 0, 500, 500, 1, 0, NULL, 0.001},
+    {500, 1, 0, 0, 500, 500, 1, 0, NULL, 0.001},
+    {500, 5, 0, 0, 500, 500, 1, 0, NULL, 0.001},
+    {10000, 1, 0, 0, 500, 500, 1, 0, NULL, 0.001},
+    {500, 1, 0, 5, 500, 500, 1, 0, NULL, INFINITY},
 };
 
 struct counts {
@@ -84,10 +85,14 @@ struct counts {
     unsigned long healthy, alarms, not_judged, fleets;
 };
 
-/* Returns whether a fault is tried in this kind of fleets. */
-static bool applies(const struct scenario *scenario, const struct fault *fault)
+/* Returns how many GPUs with this fault there must be in all fleets of this kind. */
+static unsigned trials_of(const struct scenario *scenario, const struct fault *fault)
 {
-    return scenario->trials && (!fault->share || scenario->measurements > 1);
+    if (fault->share && scenario->measurements == 1)
+        return 0;
+    const bool is_goal =
+        scenario->goal && !fault->share && strcmp(fault->name, scenario->goal) == 0;
+    return is_goal ? scenario->trials : scenario->others;
 }
 
 /* Chooses the faults of the next fleet: those that were tried least. At most one GPU in 50 is
@@ -101,7 +106,7 @@ static size_t choose_faults(const struct scenario *scenario, const struct counts
     while (count < most && count < MAX_FAULTY) {
         size_t least = FAULTS;
         for (size_t f = 0; f < FAULTS; f++)
-            if (applies(scenario, &faults[f]) && planned[f] < scenario->trials &&
+            if (planned[f] < trials_of(scenario, &faults[f]) &&
                 (least == FAULTS || planned[f] < planned[least]))
                 least = f;
         if (least == FAULTS)
@@ -201,7 +206,7 @@ static bool run_fleet(const struct scenario *scenario, const struct fth_fleet *f
 static bool is_finished(const struct scenario *scenario, const struct counts *counts)
 {
     for (size_t f = 0; f < FAULTS; f++)
-        if (applies(scenario, &faults[f]) && counts->trials[f] < scenario->trials)
+        if (counts->trials[f] < trials_of(scenario, &faults[f]))
             return false;
     return counts->fleets >= scenario->fleets;
 }
