@@ -159,6 +159,9 @@ static void estimate_figure(struct fth_generate_base *base, size_t k, double *me
     if (!positive || isnan(first))
         return;
     figure->step = find_step(base, k);
+    /* One number does not tell the step. It is only needed for faults: four digits. */
+    if (!figure->varies)
+        figure->step = fmin(figure->step, pow(10, floor(log10(first)) - 3));
     figure->sign = kind == FTH_FLEET_RATE ? 1 : -1;
     figure->mean = split_variance(base, base->residuals + k, from->figure_count, means,
                                   &figure->between, &figure->within);
