@@ -1,9 +1,6 @@
-/* fathom compare: shows what differs between two GPUs, or finds the odd one out in a fleet. */
-#include "cli.h"
+/* fathom compare: shows what differs between two GPUs, or judges a fleet. */
+#include "fleet/fleet_cli.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +8,16 @@
 static const struct cli_option option_all = {
     "all", 0, NULL, CLI_WORD_NONE,
     "also compare figures that identify the card, depend on its state (UUID, driver, power, "
-    "clocks ...) or vary from run to run, and show figures that only one GPU has"};
+    "clocks ...) or vary from run to run, and show figures that only one GPU has; with --fleet, "
+    "list "
+    "healthy GPUs, too"};
 static const struct cli_option option_within = {
     "within", 0, "PERCENT", CLI_WORD_NONE,
     "ignore a difference if the gap between the two intervals is at most PERCENT of the larger "
     "number (default: 0)"};
 static const struct cli_option option_fleet = {
     "fleet", 0, "FOLDER", CLI_WORD_FILE,
-    "compare all descriptions (*.json, *.json.zst) in FOLDER, and show the GPUs that differ from "
-    "the others of "
-    "the same model"};
+    "judge the measurements in FOLDER: which GPUs are not healthy?"};
 
 /* The GPUs to compare, each with the name that the output shows. Owns both. */
 struct gpus {
@@ -93,58 +90,7 @@ static int load_gpu(const struct cli_arguments *arguments, struct gpus *gpus,
     return result == CLI_DONE ? add(gpus, gpu, word) : result;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
-static int is_description(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' &&
-           (ends_with(entry->d_name, ".json") || ends_with(entry->d_name, ".json.zst"));
-}
-
-static int load_file(struct gpus *gpus, const char *folder, const char *name)
-{
-    char path[PATH_MAX];
-    struct fth_gpu *gpu = NULL;
-    struct fth_error error = FTH_NO_ERROR;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (fth_gpu_read_file(path, &cli_log, &gpu, &error) != FTH_OK)
-        return cli_fail(&error);
-    return add(gpus, gpu, name);
-}
-
-/* Reads all descriptions in the folder. Prints an error for each one that cannot be read; the
- * others are still compared. */
-static int load_folder(struct gpus *gpus, const char *folder)
-{
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_description, alphasort);
-    if (count < 0) {
-        const int fault = errno;
-        cli_message("read folder '%s': %s", folder, strerror(fault));
-        return fault == ENOENT || fault == ENOTDIR || fault == EACCES ? CLI_USAGE : CLI_FAILED;
-    }
-    int faults = gpus_init(gpus, (size_t)count);
-    const bool allocated = faults == CLI_DONE;
-    for (int i = 0; i < count; i++) {
-        int result = allocated ? load_file(gpus, folder, entries[i]->d_name) : CLI_DONE;
-        faults = result == CLI_DONE ? faults : result;
-        free(entries[i]);
-    }
-    free(entries);
-    if (faults == CLI_DONE && gpus->count < 2) {
-        cli_message("'%s' contains %zu descriptions (*.json); --fleet needs at least two", folder,
-                    gpus->count);
-        return CLI_USAGE;
-    }
-    return faults;
-}
-
-static int show(const struct cli_arguments *arguments, const struct gpus *gpus, bool fleet,
-                double within)
+static int show(const struct cli_arguments *arguments, const struct gpus *gpus, double within)
 {
     const struct fth_report_options report = cli_report_options(arguments);
     const struct fth_compare_options options =
@@ -155,11 +101,8 @@ static int show(const struct cli_arguments *arguments, const struct gpus *gpus, 
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0, count = 0;
-    enum fth_status status = fleet ? fth_report_fleet(cli_format(arguments), &options, items, names,
-                                                      gpus->count, &text, &size, &count, &error)
-                                   : fth_report_compare(cli_format(arguments), &options, items,
-                                                        names, &text, &size, &count, &error);
-    if (status != FTH_OK)
+    if (fth_report_compare(cli_format(arguments), &options, items, names, &text, &size, &count,
+                           &error) != FTH_OK)
         return cli_fail(&error);
     int result = cli_put_text(arguments, text, size);
     return result == CLI_DONE && count ? CLI_DIFFERS : result;
@@ -194,29 +137,36 @@ static int check_arguments(const struct cli_arguments *arguments, double *within
     return result == CLI_DONE ? cli_check_output(arguments) : result;
 }
 
-static int run(const struct cli_arguments *arguments)
+/* Loads the two GPUs and compares them. */
+static int compare(const struct cli_arguments *arguments, double within)
 {
-    const char *folder = cli_value(arguments, &option_fleet);
     struct fth_error error = FTH_NO_ERROR;
     struct fth_catalogue *catalogue = NULL;
     struct gpus gpus = {0};
+    if (fth_catalogue_open(&catalogue, &error) != FTH_OK)
+        return cli_fail(&error);
+    cli_catch_interrupts();
+    int result = gpus_init(&gpus, arguments->word_count);
+    for (size_t i = 0; i < arguments->word_count && result == CLI_DONE; i++)
+        result = load_gpu(arguments, &gpus, catalogue, arguments->words[i]);
+    if (result == CLI_DONE)
+        result = show(arguments, &gpus, within);
+    gpus_fini(&gpus);
+    fth_catalogue_close(catalogue);
+    return result;
+}
+
+static int run(const struct cli_arguments *arguments)
+{
+    const char *folder = cli_value(arguments, &option_fleet);
     double within;
     int result = check_arguments(arguments, &within);
     if (result != CLI_DONE)
         return result;
-    if (fth_catalogue_open(&catalogue, &error) != FTH_OK)
-        return cli_fail(&error);
-    cli_catch_interrupts();
-    result = folder ? load_folder(&gpus, folder) : gpus_init(&gpus, arguments->word_count);
-    for (size_t i = 0; i < arguments->word_count && result == CLI_DONE; i++)
-        result = load_gpu(arguments, &gpus, catalogue, arguments->words[i]);
-    if (gpus.count >= 2) {
-        int shown = show(arguments, &gpus, folder != NULL, within);
-        result = result == CLI_DONE ? shown : result;
-    }
-    gpus_fini(&gpus);
-    fth_catalogue_close(catalogue);
-    return result;
+    if (folder)
+        return cli_fleet_judge_folder(arguments, folder, within,
+                                      cli_value(arguments, &option_all) != NULL);
+    return compare(arguments, within);
 }
 
 static const struct cli_option *const options[] = {
@@ -256,16 +206,9 @@ const struct cli_command cli_compare = {
     "The bandwidths of two cards of the same model differ by a few percent, which is\n"
     "more than the interval of a single run. Use --within to ignore such differences.\n"
     "\n"
-    "With --fleet, compare the descriptions in a folder, each with the others of the\n"
-    "same model (the same device name). For each figure, fathom takes the GPU whose\n"
-    "value agrees with those of the most other GPUs. If these are more than half of\n"
-    "the others (itself not counted), fathom lists all GPUs whose value differs.\n"
-    "Otherwise, it skips the figure. For example, a GPU that differs from three\n"
-    "others is listed, because each of these agrees with two of three. If one of\n"
-    "only three GPUs differs, the figure is skipped: one of two is not more than\n"
-    "half. If only two GPUs have the figure and they differ, the second one (by file\n"
-    "name) is listed. Each simulated GPU is listed, too, because it is not a GPU of\n"
-    "the fleet, and is not compared with the real ones.",
+    "With --fleet, judge the measurements in a folder, as 'fathom fleet judge FOLDER'\n"
+    "does, whose exit codes it has. 'fathom fleet --help' says more. --within is then\n"
+    "the smallest difference from the usual value that counts (default: 2).",
     options,
     examples,
     CLI_WORD_GPU,

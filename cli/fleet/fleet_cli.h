@@ -43,6 +43,13 @@ int cli_fleet_require_words(const struct cli_arguments *arguments, const char *w
  * warning for each file of a folder that is no measurement of a GPU. The caller destroys *fleet. On
  * failure it prints an error and returns the exit code. */
 int cli_fleet_read(const struct cli_arguments *arguments, size_t first, struct fth_fleet **fleet);
+/* The same for any paths. */
+int cli_fleet_read_paths(const struct cli_arguments *arguments, const char *const *paths,
+                         size_t count, struct fth_fleet **fleet);
+/* Parses a percentage above 0 as a fraction: 5 percent is 0.05. Leaves *fraction unchanged if the
+ * option was not given. On failure it prints an error and returns the exit code. */
+int cli_fleet_parse_percent(const struct cli_arguments *arguments, const struct cli_option *option,
+                            double *fraction);
 /* Reads --false-alarms, --min-effect, --mix and --reference. `options->reference` is *reference,
  * which the caller destroys. On failure it prints an error and returns the exit code. */
 int cli_fleet_judge_options(const struct cli_arguments *arguments,
@@ -53,8 +60,18 @@ int cli_fleet_judge_options(const struct cli_arguments *arguments,
  * CLI_UNHEALTHY or CLI_INCONCLUSIVE. */
 int cli_fleet_put(const struct cli_arguments *arguments,
                   const struct fth_fleet_judgement *judgement);
+/* The same, without reading --all. `all`: also list GPUs that are healthy. */
+int cli_fleet_put_listing(const struct cli_arguments *arguments,
+                          const struct fth_fleet_judgement *judgement, bool all);
 /* Writes a text to the file of -o or to stdout, compressed with zstd if the name of the file ends
  * with .zst, and frees it with fth_free. Returns the exit code. */
 int cli_fleet_write(const struct cli_arguments *arguments, char *text, size_t size);
+
+/* ---- fleet_judge.c ---- */
+
+/* Judges the measurements of a folder. `min_effect` 0: the default. `all`: also list GPUs that are
+ * healthy. Returns the exit code, as cli_fleet_put. */
+int cli_fleet_judge_folder(const struct cli_arguments *arguments, const char *folder,
+                           double min_effect, bool all);
 
 #endif

@@ -25,6 +25,7 @@ struct fth_report_options {
      * NULL: no column is left out; a table that is too wide is written in several parts below each
      * other. */
     const char *const *drop;
+    bool all; /* of a judgement of a fleet: also list GPUs that are healthy; not only for "text" */
 };
 /* Initialises a struct fth_report_options; the arguments are designated initialisers. */
 #define FTH_REPORT_OPTIONS(...) FTH_OPTIONS(struct fth_report_options, __VA_ARGS__)
@@ -121,16 +122,11 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
                                                         const char *const names[2], char **text,
                                                         size_t *size, size_t *count,
                                                         struct fth_error *error);
-/* Compares many GPUs: shows which ones differ from the others with the same device name, and in
- * which attributes. Each attribute is compared with its usual value, which is determined as
- * follows. Two values agree if their `apart` is at most `within` or, if they are not numbers, if
- * they are equal. The usual value is the one that agrees with the largest number of other values.
- * If it agrees with no more than half of the other values, there is no usual value and the
- * attribute is not reported. If only two GPUs have the attribute, the value of the first one is the
- * usual value. Simulated GPUs (device.backend is "simulated") are compared only with each other,
- * and each has a row of its own, with the attribute `backend`. `names` identify the GPUs in the
- * table; *count gets the number of its rows. In JSON, the table is a fathom-fleet/1 document
- * (docs/report.md). `options` may be NULL. FTH_INVALID: as for fth_report_table. */
+/* Judges GPUs as a fleet, as fth_fleet_judge does (fathom/fleets.h), and writes the judgement in a
+ * format of fth_report_judgement. `names` identify the descriptions; descriptions with the same
+ * UUID are measurements of one GPU. Numbers that differ by less than `within` from the usual value
+ * are ignored (0: 2 %); with `all`, healthy GPUs are listed, too. *count gets the number of GPUs
+ * that are suspect or failed. `options` may be NULL. FTH_INVALID: there is no such format. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                                       const struct fth_compare_options *options,
                                                       const struct fth_gpu *const *gpus,

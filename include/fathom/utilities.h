@@ -50,6 +50,10 @@ FTH_API bool fth_demangle(const char *name, enum fth_name_form form, char *text,
  * standard output. Fails only with FTH_IO or FTH_NO_MEMORY. */
 FTH_API FTH_MUST_USE enum fth_status fth_file_write(const char *path, const void *data, size_t size,
                                                     struct fth_error *error);
+/* The same, compressed with zstd. The functions that read files decompress such files. */
+FTH_API FTH_MUST_USE enum fth_status fth_file_write_compressed(const char *path, const void *data,
+                                                               size_t size,
+                                                               struct fth_error *error);
 /* Checks that fth_file_write could write `path`, without writing anything: its folder exists and is
  * writable. Fails as fth_file_write would. */
 FTH_API FTH_MUST_USE enum fth_status fth_file_check(const char *path, struct fth_error *error);

@@ -146,11 +146,21 @@ static bool scan_escape(struct reader *reader)
     return valid;
 }
 
+/* Returns whether a byte of a text is a character that needs no further check. */
+static bool is_plain(char byte)
+{
+    const unsigned char c = (unsigned char)byte;
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
 /* Reads a text up to its closing quote; the opening one was read. Returns false if it is not valid.
  */
 static bool scan_quoted(struct reader *reader)
 {
     for (;;) {
+        /* Most characters of a text are ASCII, and mean themselves. */
+        while (reader->at < reader->size && is_plain(reader->text[reader->at]))
+            reader->at++;
         const int c = read_character(reader);
         if (c == '"')
             return true;
@@ -229,6 +239,14 @@ static void scan_text(struct reader *reader)
         return;
     }
     for (const char *from = reader->text + reader->start + 1; *from != '"';) {
+        size_t plain = 0;
+        while (is_plain(from[plain]))
+            plain++;
+        memcpy(out, from, plain);
+        out += plain;
+        from += plain;
+        if (*from == '"')
+            break;
         if (*from != '\\') {
             *out++ = *from++;
         } else if (*++from != 'u') {
@@ -356,6 +374,8 @@ static void next_token(struct reader *reader)
 {
     int c;
     do {
+        while (reader->at < reader->size && reader->text[reader->at] == ' ')
+            reader->at++;
         reader->start = reader->at;
         c = read_character(reader);
     } while (c == ' ' || c == '\t' || c == '\n' || c == '\r');

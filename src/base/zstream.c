@@ -221,3 +221,18 @@ void fth_zwriter_abort(struct fth_zwriter *writer)
     ZSTD_freeCStream(writer->stream);
     free(writer);
 }
+
+enum fth_status fth_file_write_compressed(const char *path, const void *data, size_t size,
+                                          struct fth_error *error)
+{
+    enum {
+        LEVEL = 3
+    }; /* the default of zstd: about ten times smaller JSON, faster than the disk */
+    struct fth_zwriter *writer = NULL;
+    FTH_TRY(fth_zwriter_open(path, LEVEL, &writer, error));
+    enum fth_status status = fth_zwriter_write(writer, data, size, error);
+    if (status == FTH_OK)
+        return fth_zwriter_commit(writer, error);
+    fth_zwriter_abort(writer);
+    return status;
+}

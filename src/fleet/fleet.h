@@ -388,8 +388,10 @@ struct fth_fleet_finding {
     size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
     bool severe;                   /* makes the verdict "failed" */
     const char *note; /* a sentence about the rule that applies, such as "The link has fewer lanes
-                       * than it can have."; NULL: none */
+                       * than it can have.", or what else changed since the earlier measurements,
+                       * such as "driver 580.1 -> 590.2"; NULL: none */
     double single_p;  /* p before the adjustment for the number of figures */
+    bool history;     /* compared with the GPU's own earlier measurements */
 };
 
 /* The verdict for a GPU. */
@@ -456,6 +458,8 @@ struct fth_fleet_judgement {
     const char **columns; /* figures of the heat map: RATE and TIME */
     size_t column_count;
     size_t healthy, suspect, failed, not_judged;
+    const char **notes; /* sentences about swapped and moved cards (arena) */
+    size_t note_count, note_capacity;
 };
 
 #endif

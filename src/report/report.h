@@ -15,6 +15,8 @@
  *   mt4g.c            JSON with the keys of mt4g       points_order.c   sorting and choosing them
  *   comparison.c      differences between descriptions replay_results.c launches of a capsule
  *
+ * fleet/ writes judgements of fleets (fleet/judgement.h).
+ *
  * page/html.c writes a page with charts; its scripts are in html/. It embeds documents in the page.
  * These files convert other inputs to such documents:
  *
