@@ -10,6 +10,7 @@
  *   cli_program.c runs a program with a library of fathom
  *   cli_capture.c files that such a program writes
  *   cli_capsule.c options for capsules, and runs their launches
+ *   cli_gpus.c    the GPUs of this machine, files and summaries of their measurements
  *   cli_trace_lines.c    the memory instructions of a trace
  *   cli_hints.c   edits of traces, and hints
  *   cli_model.c   views of the results of the model
@@ -320,6 +321,30 @@ int cli_fail_open(const struct fth_error *error);
 /* Returns CLI_DONE if there is an element of this name. Otherwise returns CLI_USAGE after a message
  * that suggests the nearest name or lists all names. */
 int cli_check_element(const char *name);
+
+/* ---- cli_gpus.c ---- */
+
+/* Maximum number of GPUs of a machine. Chosen: more than there are. */
+enum { CLI_MAX_GPUS = 64 };
+struct cli_gpu_list {
+    char ids[CLI_MAX_GPUS][32]; /* cuda:0, ... */
+    size_t count;
+    char reason[512]; /* why there is none */
+};
+/* Lists the GPUs of this machine that the CUDA driver reports. MIG slices are not among them. If
+ * there is none, it prints an error and returns CLI_NO_DEVICE. */
+int cli_list_gpus(struct cli_gpu_list *list);
+/* Whether a file name contains %h or %g. NULL does not. */
+bool cli_is_pattern(const char *path);
+/* Returns the file name with %h and %g replaced by the host and the GPU; `path` has PATH_MAX bytes.
+ * `id` is that of the device. */
+const char *cli_name_output(const char *pattern, const char *id, const struct fth_gpu *gpu,
+                            char *path);
+/* Returns the time of a clock that only advances. */
+double cli_seconds(void);
+/* Prints one line about a measurement on stdout: host, GPU, model, main figures, throttling, and
+ * the seconds that it took. Returns the exit code. */
+int cli_print_summary(const char *id, const struct fth_gpu *gpu, double seconds);
 
 /* ---- cmd_fingerprint.c ---- */
 

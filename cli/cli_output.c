@@ -185,6 +185,7 @@ static void begin_stage(const char *what)
 void cli_time_stages(void)
 {
     stage_times.enabled = true;
+    stage_times.count = 0;
     begin_stage("opening the device");
 }
 

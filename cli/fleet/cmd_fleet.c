@@ -25,9 +25,17 @@ const struct cli_option cli_fleet_store = {
     "measurements"};
 const struct cli_option cli_fleet_all = {
     "all", 0, NULL, CLI_WORD_NONE, "with judge and check: also list the GPUs that are healthy"};
-const struct cli_option cli_fleet_quick = {
-    "quick", 0, NULL, CLI_WORD_NONE,
-    "with check: measure only latencies, bandwidths and clocks under load"};
+const struct cli_option cli_fleet_thorough = {
+    "thorough", 0, NULL, CLI_WORD_NONE,
+    "with check: measure everything, as 'fathom topo', instead of only what 'fathom topo --quick' "
+    "measures"};
+const struct cli_option cli_fleet_runs = {
+    "runs", 0, "N", CLI_WORD_NONE,
+    "with check: measure each GPU N times, so that smaller differences are found (default: 1)"};
+const struct cli_option cli_fleet_save = {
+    "save", 0, "PATTERN", CLI_WORD_FILE,
+    "with check: also write the description of each GPU to this file, such as 'out/%h-%g.json', "
+    "where %h is the host and %g the GPU"};
 const struct cli_option cli_fleet_from = {
     "from", 0, "PATH", CLI_WORD_FILE,
     "with generate: measurements of real GPUs, whose differences and noise are reproduced"};
@@ -88,7 +96,9 @@ static const struct cli_option *const options[] = {
     &cli_fleet_all,
     &cli_fleet_store,
     &cli_option_device,
-    &cli_fleet_quick,
+    &cli_fleet_thorough,
+    &cli_fleet_runs,
+    &cli_fleet_save,
     &cli_option_require_gpu,
     &cli_option_max_instructions,
     &cli_fleet_from,

@@ -108,6 +108,12 @@ struct fth_discover_options {
     /* Also dissect what was measured, as fth_dissect does (dissection.h), so that one description
      * has all figures. */
     bool full;
+    /* Measure only latencies and a few bandwidths, in a fraction of the time: those of L1, L2,
+     * shared memory and memory. Sizes, structure, TLBs, constant and instruction caches are left
+     * out. On a simulated GPU, bandwidths are still measured only with `thorough`. Only for
+     * NVIDIA GPUs and simulated ones; other devices are measured as without this option.
+     * FTH_INVALID: it is combined with `only` or `full`. */
+    bool quick;
 };
 /* Initialises a struct fth_discover_options; the arguments are designated initialisers. */
 #define FTH_DISCOVER_OPTIONS(...) FTH_OPTIONS(struct fth_discover_options, __VA_ARGS__)

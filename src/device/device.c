@@ -181,6 +181,13 @@ enum fth_status fth_device_describe(struct fth_device *device, struct fth_gpu *g
     return device->ops->describe(device->state, gpu, error);
 }
 
+enum fth_status fth_device_describe_load(struct fth_device *device, struct fth_gpu *gpu,
+                                         struct fth_error *error)
+{
+    return device->ops->describe_load ? device->ops->describe_load(device->state, gpu, error)
+                                      : FTH_OK;
+}
+
 enum fth_status fth_device_measure(struct fth_device *device, const struct fth_request *requests,
                                    size_t count, struct fth_samples *samples,
                                    struct fth_error *error)

@@ -533,6 +533,9 @@ struct fth_device_ops {
     /* Adds to `gpu` what is known without measuring: the name, limits and sizes that the driver
      * reports, and the current power and throttling state. */
     enum fth_status (*describe)(void *state, struct fth_gpu *gpu, struct fth_error *error);
+    /* Adds the state right after a load: power, temperature and throttling, as attributes whose
+     * names begin with "loaded_". NULL: the device does not know it. */
+    enum fth_status (*describe_load)(void *state, struct fth_gpu *gpu, struct fth_error *error);
     /* Fills one struct fth_samples per request. If a single request cannot be answered, its
      * samples hold the reason. The function itself fails only if the device fails. The requests
      * have been validated. */
@@ -558,6 +561,11 @@ FTH_MUST_USE enum fth_status fth_device_create(const char *id, const struct fth_
                                                struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_device_describe(struct fth_device *device, struct fth_gpu *gpu,
                                                  struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_device_describe_load(struct fth_device *device,
+                                                      struct fth_gpu *gpu, struct fth_error *error);
+/* device_host.c: adds the name of the computer and the time to `gpu`. Backends of real devices call
+ * it in `describe`. */
+FTH_MUST_USE enum fth_status fth_device_describe_host(struct fth_gpu *gpu, struct fth_error *error);
 /* Validates and executes the requests. `samples` is the caller's array of `count` elements. The
  * caller releases each element with fth_samples_fini, whatever the status. */
 FTH_MUST_USE enum fth_status fth_device_measure(struct fth_device *device,

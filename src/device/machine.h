@@ -59,6 +59,7 @@ struct fth_machine_ops {
     void (*facts)(void *machine, struct fth_machine_facts *facts);
     /* See struct fth_device_ops. */
     enum fth_status (*describe)(void *machine, struct fth_gpu *gpu, struct fth_error *error);
+    enum fth_status (*describe_load)(void *machine, struct fth_gpu *gpu, struct fth_error *error);
 
     enum fth_status (*load)(void *machine, const char *name, const char *ptx, size_t size,
                             struct fth_machine_module **module, struct fth_error *error);

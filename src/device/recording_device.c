@@ -47,18 +47,21 @@ static void flush(struct device_recorder *recorder)
 
 /* The device describes itself into an empty document, so that only its own statements are recorded.
  * The caller gets the description as a replay would read it, so that a description that cannot be
- * read back is noticed now. */
-static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
+ * read back is noticed now. With `optional`, an empty document is not recorded. */
+typedef enum fth_status describe_function(void *state, struct fth_gpu *gpu,
+                                          struct fth_error *error);
+static enum fth_status record_description(struct device_recorder *recorder,
+                                          describe_function *function, bool optional,
+                                          struct fth_gpu *gpu, struct fth_error *error)
 {
-    struct device_recorder *recorder = state;
     struct fth_gpu *described = NULL, *read_back = NULL;
     char *text = NULL;
     size_t size = 0;
     enum fth_status status = fth_gpu_create(&described, error);
     if (status != FTH_OK)
         goto out;
-    status = recorder->inner->describe(recorder->inner_state, described, error);
-    if (status != FTH_OK)
+    status = function(recorder->inner_state, described, error);
+    if (status != FTH_OK || (optional && described->device.count == 0))
         goto out;
     status = fth_gpu_write_text(described, &text, &size, error);
     if (status != FTH_OK)
@@ -77,6 +80,21 @@ out:
     fth_gpu_destroy(read_back);
     fth_gpu_destroy(described);
     return status;
+}
+
+static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct device_recorder *recorder = state;
+    return record_description(recorder, recorder->inner->describe, false, gpu, error);
+}
+
+/* The state under load is one more description in the recording. */
+static enum fth_status describe_load(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct device_recorder *recorder = state;
+    return recorder->inner->describe_load
+               ? record_description(recorder, recorder->inner->describe_load, true, gpu, error)
+               : FTH_OK;
 }
 
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
@@ -139,6 +157,7 @@ static void close_recorder(void *state)
 }
 
 static const struct fth_device_ops recorder_ops = {.describe = describe,
+                                                   .describe_load = describe_load,
                                                    .measure = measure,
                                                    .expect = expect,
                                                    .finish = finish,

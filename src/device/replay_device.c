@@ -13,20 +13,57 @@ struct replay {
     char *path;
     struct fth_recording *recording;
     size_t *used; /* answers already given; one count per key, at the index of its first answer */
-    size_t described;      /* descriptions already given */
+    size_t described;      /* descriptions already given or skipped */
+    size_t last;           /* index of the one that `describe` gave last; SIZE_MAX: none */
     struct fth_buffer key; /* the canonical text of the current request */
 };
 
-/* Gives the recorded descriptions in order, and repeats the last one. */
+/* Sets *is_load to whether a recorded description is that of the state under load
+ * (fth_device_describe_load): it has an attribute whose name begins with "loaded_". */
+static enum fth_status check_load(const struct replay *replay, size_t index, bool *is_load,
+                                  struct fth_error *error)
+{
+    static const char prefix[] = "loaded_";
+    struct fth_gpu *gpu = NULL;
+    *is_load = false;
+    FTH_TRY(fth_gpu_create(&gpu, error));
+    enum fth_status status = fth_recording_add_description(replay->recording, index, gpu, error);
+    for (size_t i = 0; status == FTH_OK && i < gpu->device.count; i++)
+        if (strncmp(gpu->device.attributes[i].name, prefix, strlen(prefix)) == 0)
+            *is_load = true;
+    fth_gpu_destroy(gpu);
+    return status;
+}
+
+/* Gives the recorded descriptions in order, without those of the state under load, and repeats the
+ * last one. */
 static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
 {
     struct replay *replay = state;
-    size_t count = fth_recording_description_count(replay->recording);
-    if (count == 0)
+    const size_t count = fth_recording_description_count(replay->recording);
+    bool is_load = true;
+    while (is_load && replay->described < count) {
+        FTH_TRY(check_load(replay, replay->described, &is_load, error));
+        if (!is_load)
+            replay->last = replay->described;
+        replay->described++;
+    }
+    if (replay->last >= count)
         return fth_fail(error, FTH_UNAVAILABLE, operation, replay->path,
                         "the recording contains no description of the device");
-    size_t index = replay->described < count ? replay->described++ : count - 1;
-    return fth_recording_add_description(replay->recording, index, gpu, error);
+    return fth_recording_add_description(replay->recording, replay->last, gpu, error);
+}
+
+/* Gives the next description if it is one of the state under load, otherwise nothing. */
+static enum fth_status describe_load(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct replay *replay = state;
+    bool is_load = false;
+    if (replay->described < fth_recording_description_count(replay->recording))
+        FTH_TRY(check_load(replay, replay->described, &is_load, error));
+    return is_load
+               ? fth_recording_add_description(replay->recording, replay->described++, gpu, error)
+               : FTH_OK;
 }
 
 /* Fails because the recording has only `recorded` answers to the current request. */
@@ -101,8 +138,10 @@ static void close_replay(void *state)
     free(replay);
 }
 
-static const struct fth_device_ops replay_ops = {
-    .describe = describe, .measure = measure, .close = close_replay};
+static const struct fth_device_ops replay_ops = {.describe = describe,
+                                                 .describe_load = describe_load,
+                                                 .measure = measure,
+                                                 .close = close_replay};
 
 static enum fth_status open_replay(const char *what, const struct fth_device_options *options,
                                    struct fth_device **device, struct fth_error *error)
@@ -114,6 +153,7 @@ static enum fth_status open_replay(const char *what, const struct fth_device_opt
     struct replay *replay = calloc(1, sizeof *replay);
     if (!replay)
         return fth_no_memory(error, operation, what);
+    replay->last = SIZE_MAX;
     enum fth_status status = fth_recording_read(what, &replay->recording, error);
     if (status == FTH_OK) {
         replay->path = strdup(what);

@@ -289,6 +289,13 @@ static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_err
     return runner->ops->describe(runner->machine, gpu, error);
 }
 
+static enum fth_status describe_load(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct fth_runner *runner = state;
+    return runner->ops->describe_load ? runner->ops->describe_load(runner->machine, gpu, error)
+                                      : FTH_OK;
+}
+
 static void close_runner(void *state)
 {
     struct fth_runner *runner = state;
@@ -308,8 +315,11 @@ enum fth_status fth_runner_device(const char *id, const struct fth_machine_ops *
                                   const struct fth_log *log, struct fth_device **device,
                                   struct fth_error *error)
 {
-    static const struct fth_device_ops runner_ops = {
-        .describe = describe, .measure = measure, .expect = expect, .close = close_runner};
+    static const struct fth_device_ops runner_ops = {.describe = describe,
+                                                     .describe_load = describe_load,
+                                                     .measure = measure,
+                                                     .expect = expect,
+                                                     .close = close_runner};
     *device = NULL;
     struct fth_runner *runner = calloc(1, sizeof *runner);
     if (!runner) {

@@ -134,6 +134,8 @@ static double end_of(const struct fth_stage *stage)
             next = fth_discovery_stage(i + 1);
         else if (stage == fth_hierarchy_stage(i))
             next = fth_hierarchy_stage(i + 1);
+        else if (stage == fth_quick_stage(i))
+            next = fth_quick_stage(i + 1);
         if (next)
             return next->fraction;
     }
@@ -249,7 +251,8 @@ static void announce_kernels(const struct fth_discovery *discovery)
         add_request(&announcement, FTH_FAMILY_CLUSTER);
     for (int i = 0; i < FTH_BANDWIDTH_TARGETS && !discovery->no_bandwidth; i++) {
         const struct fth_bandwidth_source *source = &fth_bandwidth_sources[i];
-        if (!fth_discovery_wants(discovery, source->element))
+        if (!fth_discovery_wants(discovery, source->element) ||
+            (discovery->quick && !fth_quick_wants((enum fth_bandwidth_target)i)))
             continue;
         if (source->place == FTH_IN_MEMORY)
             add_sweeps(&announcement, source);
@@ -268,7 +271,11 @@ static enum fth_status begin(struct fth_discovery *discovery,
                              const struct fth_discover_options *options, struct fth_error *error)
 {
     FTH_TRY(check_only(options->only, error));
-    discovery->only = options->only;
+    if (options->quick && (options->only || options->full))
+        return fth_fail(error, FTH_INVALID, "measure", NULL,
+                        "a quick measurement has fixed elements and no dissection");
+    discovery->only = options->quick ? fth_quick_elements : options->only;
+    discovery->quick = discovery->prober.quick = options->quick;
     announce_kernels(discovery);
     FTH_TRY(fth_gpu_create(&discovery->gpu, error));
     FTH_TRY(fth_device_describe(discovery->prober.device, discovery->gpu, error));
@@ -308,9 +315,13 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
 {
     enum fth_status status = begin(discovery, options, error);
     const bool hierarchy = status == FTH_OK && fth_discovery_uses_hierarchy(discovery->gpu);
+    if (hierarchy && discovery->quick)
+        discovery->only = NULL;
     const struct fth_stage *stage;
     for (size_t i = 0; status == FTH_OK; i++) {
-        stage = hierarchy ? fth_hierarchy_stage(i) : fth_discovery_stage(i);
+        stage = hierarchy          ? fth_hierarchy_stage(i)
+                : discovery->quick ? fth_quick_stage(i)
+                                   : fth_discovery_stage(i);
         if (!stage)
             break;
         status = fth_discovery_run_stage(discovery, stage, error);

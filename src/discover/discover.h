@@ -9,7 +9,8 @@
  *   carveouts.c         carve-outs and the size of L1 at each of them
  *   l2_memory.c         L2, memory
  *   tlbs.c              TLBs
- *   rates.c             bandwidth
+ *   rates.c             bandwidth, and the state of the GPU under load
+ *   quick.c             the stages of a quick measurement
  *   hierarchy.c         the stages of CPUs, and of GPUs of other vendors than NVIDIA
  *   scratch.c           ... constant and shared memory of these GPUs
  *   dissect/dissect.c   'fathom dissect': which elements it dissects, in which order
@@ -39,6 +40,7 @@ struct fth_discovery {
     struct fth_gpu *gpu;           /* the description so far */
     const char *only;              /* elements to measure, separated by commas; NULL: all */
     bool no_bandwidth;             /* skip bandwidth measurements */
+    bool quick;                    /* only latencies and a few bandwidths (quick.c) */
     bool simulated;                /* the device is a simulated GPU */
     double from, to;               /* the part of the progress, 0 to 1, of the running stage */
     double dissection_share;       /* of the progress, that a dissection after the stages takes */
@@ -70,6 +72,11 @@ const struct fth_stage *fth_discovery_stage(size_t index);
  * tells whether the described device is one of them. */
 const struct fth_stage *fth_hierarchy_stage(size_t index);
 bool fth_discovery_uses_hierarchy(const struct fth_gpu *gpu);
+/* quick.c: does the same for quick measurements of NVIDIA GPUs. */
+const struct fth_stage *fth_quick_stage(size_t index);
+extern const char fth_quick_elements[]; /* names, separated by commas */
+/* Whether a quick measurement includes this bandwidth. */
+bool fth_quick_wants(enum fth_bandwidth_target target);
 /* Runs a stage, if it is to be run. If another program has interrupted this or an earlier stage,
  * lowers the confidence of the figures of its elements. */
 FTH_MUST_USE enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
@@ -96,7 +103,7 @@ FTH_MUST_USE enum fth_status fth_discovery_run(struct fth_discovery *discovery,
 fth_stage_function fth_discover_l2_latency, fth_discover_sm, fth_discover_shared,
     fth_discover_constants, fth_discover_memory, fth_discover_l2, fth_discover_tlbs,
     fth_discover_cold, fth_discover_rates, fth_discover_carveouts, fth_discover_hierarchy,
-    fth_discover_scratch;
+    fth_discover_scratch, fth_discover_l1_latency;
 /* Measures figures that contradict each other again. If the contradiction remains, removes a figure
  * and states the reason under "unknown". */
 fth_stage_function fth_discover_gates;

@@ -24,8 +24,10 @@ static const char *extra_note(enum fth_bandwidth_target target)
     }
 }
 
+/* Measures a bandwidth and writes it. *clock_mhz receives the SM clock right after the streams, if
+ * it is known. */
 static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandwidth_target target,
-                                 struct fth_error *error)
+                                 double *clock_mhz, struct fth_error *error)
 {
     const char *element = fth_bandwidth_element(target);
     const char *attribute = fth_bandwidth_attribute(target);
@@ -41,6 +43,8 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     }
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, attribute, status, error);
+    if (found.clock_mhz > 0)
+        *clock_mhz = found.clock_mhz;
     return fth_note_rate(discovery->gpu, target, &found, error);
 }
 
@@ -110,14 +114,40 @@ static enum fth_status derive_write_policy(struct fth_gpu *gpu, struct fth_error
                             error);
 }
 
+/* Writes the state of the GPU right after the bandwidths. At rest, clock and power say little. A
+ * simulated GPU and recordings from before this state was recorded have no time of measurement; the
+ * clock would then be a figure without its circumstances. */
+static enum fth_status note_load(struct fth_discovery *discovery, double clock_mhz,
+                                 struct fth_error *error)
+{
+    FTH_TRY(fth_device_describe_load(discovery->prober.device, discovery->gpu, error));
+    if (isnan(clock_mhz) || !fth_gpu_text(discovery->gpu, "device", "measured_at"))
+        return FTH_OK;
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "device",
+                                       .attribute = "loaded_clock_mhz",
+                                       .number = fth_round_to_tenth(clock_mhz),
+                                       .method = "SM cycles against the GPU's timer, right after "
+                                                 "the streams of a bandwidth"},
+                    error);
+}
+
+/* Whether the bandwidth is to be measured. Caches that were not found are skipped. */
+static bool wants_rate(const struct fth_discovery *discovery, enum fth_bandwidth_target target)
+{
+    const char *element = fth_bandwidth_element(target);
+    return fth_discovery_wants(discovery, element) &&
+           fth_gpu_attribute(discovery->gpu, element, "latency_cycles") &&
+           (!discovery->quick || fth_quick_wants(target));
+}
+
 enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_error *error)
 {
+    double clock_mhz = NAN;
     for (int i = 0; i < FTH_BANDWIDTH_TARGETS && !discovery->no_bandwidth; i++) {
         enum fth_bandwidth_target target = (enum fth_bandwidth_target)i;
         const char *element = fth_bandwidth_element(target);
-        /* Skip caches that were not found. */
-        if (!fth_discovery_wants(discovery, element) ||
-            !fth_gpu_attribute(discovery->gpu, element, "latency_cycles"))
+        if (!wants_rate(discovery, target))
             continue;
         char what[48];
         snprintf(what, sizeof what, "bandwidth of %s", element);
@@ -125,7 +155,9 @@ enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_e
         FTH_TRY(lacks_size(discovery->gpu, element)
                     ? fth_note_unknown(discovery->gpu, element, fth_bandwidth_attribute(target),
                                        "the size of the cache is unknown", error)
-                    : find_rate(discovery, target, error));
+                    : find_rate(discovery, target, &clock_mhz, error));
     }
+    if (!discovery->no_bandwidth)
+        FTH_TRY(note_load(discovery, clock_mhz, error));
     return derive_write_policy(discovery->gpu, error);
 }

@@ -377,6 +377,22 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
                : FTH_OK;
 }
 
+enum fth_status fth_discover_l1_latency(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct cache cache = {.element = "l1", .path = FTH_PATH_CA};
+    FTH_TRY(find_latency(discovery, &cache, error));
+    if (!cache.present)
+        return fth_note_unknown(discovery->gpu, cache.element, "latency_cycles",
+                                "loads are not cached in the SM: they take as long as from L2",
+                                error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = cache.element,
+                                       .attribute = "latency_cycles",
+                                       .figure = &cache.latency,
+                                       .method = fth_pass_method},
+                    error);
+}
+
 enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct cache caches[CACHES] = {{.element = "l1", .path = FTH_PATH_CA},

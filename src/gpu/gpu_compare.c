@@ -59,7 +59,18 @@ bool fth_is_circumstance(const char *section, const char *name)
         "clock_resolution_cycles", "pcie_generation", "current_clock_mhz",
         "current_memory_clock_mhz", "power_w", "temperature_c", "mps", "kernel_timeout",
         /* Which SMs are disabled differs from card to card. */
-        "gpc_by_sm", "tpc_by_sm", "block_first_gpcs"};
+        "gpc_by_sm", "tpc_by_sm", "block_first_gpcs",
+        /* Where, when and in which state the GPU was measured. */
+        "host", "measured_at", "board_part_number", "vbios", "serial", "memory_temperature_c",
+        "loaded_clock_mhz", "loaded_power_w", "loaded_temperature_c", "loaded_throttling",
+        "performance_state", "throttle_power_us", "throttle_thermal_us", "pcie_replays", "nvlinks",
+        "nvlinks_active", "nvlink_errors", "ecc_correctable", "ecc_uncorrectable"};
+    static const char *const memory[] = {"ecc_correctable",
+                                         "ecc_uncorrectable",
+                                         "remapped_rows_correctable",
+                                         "remapped_rows_uncorrectable",
+                                         "remap_pending",
+                                         "remap_failure"};
     /* Raw data that varies from run to run. In 20 runs on one H200, resident_bytes of the L1 had 14
      * different values. Where the L2 starts to miss and where nothing hits any more depends on the
      * memory that the driver allocates: onset_bytes was 18 or 27 MiB, full_miss_bytes 66 or 75 MiB.
@@ -75,6 +86,9 @@ bool fth_is_circumstance(const char *section, const char *name)
         return true;
     for (size_t i = 0; strcmp(section, "device") == 0 && i < FTH_COUNT(device); i++)
         if (strcmp(name, device[i]) == 0)
+            return true;
+    for (size_t i = 0; strcmp(section, "memory") == 0 && i < FTH_COUNT(memory); i++)
+        if (strcmp(name, memory[i]) == 0)
             return true;
     for (size_t i = 0; i < FTH_COUNT(raw_data); i++)
         if (strcmp(name, raw_data[i]) == 0)

@@ -39,6 +39,7 @@ struct fth_prober {
                                 * are not counted */
     struct fth_code_size code; /* of the device; 0 bytes: not known, and the probe that needs it
                                 * lets the device describe itself, which takes some ms */
+    bool quick; /* measure bandwidths with one launch shape, without a search for the best */
 };
 
 /* The samples of a batch, one entry per request. */

@@ -4,6 +4,7 @@
  *
  *   cuda_driver.c      loading the CUDA driver
  *   cuda_nvml.c        loading and querying NVML
+ *   cuda_health.c      what NVML reports about the state of a GPU: errors, links, load
  *   cuda_list.c        listing the GPUs
  *   cuda_local.c       the name of the GPU of this computer
  *   cuda_open.c        opening a GPU by its name
@@ -274,6 +275,30 @@ struct fth_nvml_memory {
     unsigned long long total, free, used;
 };
 
+/* nvmlFieldValue_t. The value is a union of numbers of different sizes. */
+struct fth_nvml_field {
+    unsigned id;
+    unsigned scope; /* of some fields: the link */
+    long long timestamp, latency_us;
+    int type;   /* nvmlValueType_t: the valid member of `value` */
+    int result; /* 0: `value` is valid */
+    union {
+        double d;
+        unsigned ui;
+        unsigned long ul;
+        unsigned long long ull;
+        long long sll;
+        int si;
+        unsigned short us;
+    } value;
+};
+
+/* nvmlViolationTime_t: since when, in microseconds, and for how long the clocks were reduced, in
+ * nanoseconds. */
+struct fth_nvml_violation {
+    unsigned long long reference_us, violation_ns;
+};
+
 /* The functions of NVML; cuda_nvml.c lists their names. All but `init` and `shutdown` can be NULL.
  */
 struct fth_nvml {
@@ -303,6 +328,21 @@ struct fth_nvml {
     int (*mig_mode)(fth_nvml_device device, unsigned *current, unsigned *pending);
     int (*mig_count)(fth_nvml_device device, unsigned *max);
     int (*mig_at)(fth_nvml_device device, unsigned index, fth_nvml_device *slice);
+    /* Used only by cuda_health.c. `type` is nvmlMemoryErrorType_t, `counter` nvmlEccCounterType_t,
+     * `location` nvmlMemoryLocation_t, `policy` nvmlPerfPolicyType_t. */
+    int (*board_part_number)(fth_nvml_device device, char *text, unsigned size);
+    int (*vbios)(fth_nvml_device device, char *text, unsigned size);
+    int (*serial)(fth_nvml_device device, char *text, unsigned size);
+    int (*performance_state)(fth_nvml_device device, int *state);
+    int (*violation)(fth_nvml_device device, int policy, struct fth_nvml_violation *violation);
+    int (*pcie_replays)(fth_nvml_device device, unsigned *replays);
+    int (*total_ecc)(fth_nvml_device device, int type, int counter, unsigned long long *errors);
+    int (*memory_ecc)(fth_nvml_device device, int type, int counter, int location,
+                      unsigned long long *errors);
+    int (*remapped_rows)(fth_nvml_device device, unsigned *correctable, unsigned *uncorrectable,
+                         unsigned *pending, unsigned *failure);
+    int (*fields)(fth_nvml_device device, int count, struct fth_nvml_field *fields);
+    int (*link_state)(fth_nvml_device device, unsigned link, unsigned *active);
 };
 
 /* If the library is missing or fails to initialise, the handle is NULL. FTH_NO_MEMORY: out of
@@ -316,11 +356,35 @@ void fth_nvml_close(struct fth_nvml *nvml);
 FTH_MUST_USE enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_bus,
                                                const char *uuid, bool is_full_gpu,
                                                struct fth_gpu *gpu, struct fth_error *error);
+/* Returns NVML's handle of a GPU, NULL if it is not found or NVML is not available. */
+fth_nvml_device fth_nvml_find(const struct fth_nvml *nvml, const char *pci_bus, const char *uuid);
+/* Writes the reasons for reduced clocks as a text. Returns false if NVML does not report them. */
+enum { FTH_NVML_REASONS_BYTES = 192 };
+bool fth_nvml_reasons(const struct fth_nvml *nvml, fth_nvml_device device,
+                      char text[FTH_NVML_REASONS_BYTES]);
 /* Calls `each` for every MIG slice of every GPU. */
 void fth_nvml_slices(const struct fth_nvml *nvml,
                      void (*each)(void *user, const struct fth_device_info *device), void *user);
 
+/* ---- cuda_health.c ---- */
+
+/* Adds the identity of the board, errors, links and throttle times to the description. What NVML
+ * does not report is left out. */
+FTH_MUST_USE enum fth_status fth_nvml_describe_health(const struct fth_nvml *nvml,
+                                                      fth_nvml_device device, struct fth_gpu *gpu,
+                                                      struct fth_error *error);
+/* Adds the power, the temperature and the reasons for reduced clocks as those under load. */
+FTH_MUST_USE enum fth_status fth_nvml_describe_load(const struct fth_nvml *nvml,
+                                                    const char *pci_bus, const char *uuid,
+                                                    struct fth_gpu *gpu, struct fth_error *error);
+
 /* ---- cuda_attributes.c ---- */
+
+/* Implements `describe_load` of struct fth_machine_ops. */
+FTH_MUST_USE enum fth_status fth_cuda_describe_load(const struct fth_cuda *cuda,
+                                                    fth_cu_device device,
+                                                    const struct fth_nvml *nvml,
+                                                    struct fth_gpu *gpu, struct fth_error *error);
 
 /* Adds the properties that the driver and NVML report to the description. */
 FTH_MUST_USE enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,

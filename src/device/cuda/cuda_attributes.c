@@ -276,14 +276,37 @@ static enum fth_status describe_identity(const struct fth_cuda *cuda, fth_cu_dev
                : FTH_OK;
 }
 
+/* The PCI address of a GPU; empty if the driver does not report it. */
+enum { PCI_BYTES = 32 };
+static void find_pci_bus(const struct fth_cuda *cuda, fth_cu_device device, char text[PCI_BYTES])
+{
+    if (!cuda->device_pci || cuda->device_pci(text, PCI_BYTES, device) != 0)
+        text[0] = '\0';
+}
+
+enum fth_status fth_cuda_describe_load(const struct fth_cuda *cuda, fth_cu_device device,
+                                       const struct fth_nvml *nvml, struct fth_gpu *gpu,
+                                       struct fth_error *error)
+{
+    char uuid[FTH_CUDA_UUID_BYTES], pci_bus[PCI_BYTES] = "";
+    fth_cuda_uuid(cuda, device, uuid);
+    find_pci_bus(cuda, device, pci_bus);
+    const size_t before = gpu->device.count;
+    FTH_TRY(fth_nvml_describe_load(nvml, pci_bus, uuid, gpu, error));
+    /* A document needs a name, also one that contains nothing but this state (recordings). */
+    char name[256] = "";
+    if (gpu->device.count == before || cuda->device_name(name, sizeof name, device) != 0)
+        name[0] = '\0';
+    return fth_cuda_set_text(gpu, "device", "name", name, "cuDeviceGetName", error);
+}
+
 enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,
                                   const struct fth_nvml *nvml, struct fth_gpu *gpu,
                                   struct fth_error *error)
 {
-    char uuid[FTH_CUDA_UUID_BYTES], pci_bus[32] = "";
+    char uuid[FTH_CUDA_UUID_BYTES], pci_bus[PCI_BYTES] = "";
     fth_cuda_uuid(cuda, device, uuid);
-    if (!cuda->device_pci || cuda->device_pci(pci_bus, sizeof pci_bus, device) != 0)
-        pci_bus[0] = '\0';
+    find_pci_bus(cuda, device, pci_bus);
     FTH_TRY(describe_identity(cuda, device, uuid, pci_bus, gpu, error));
     for (size_t i = 0; i < FTH_COUNT(rows); i++)
         FTH_TRY(describe_row(cuda, device, &rows[i], gpu, error));
@@ -303,5 +326,6 @@ enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device dev
     if (cuda->device_memory(&memory, device) == 0 && memory)
         FTH_TRY(fth_cuda_set_number(gpu, "memory", "size_bytes", (double)memory, "cuDeviceTotalMem",
                                     error));
+    FTH_TRY(fth_device_describe_host(gpu, error));
     return fth_nvml_describe(nvml, pci_bus, uuid, strncmp(uuid, "MIG-", 4) != 0, gpu, error);
 }

@@ -170,6 +170,13 @@ static enum fth_status describe(void *user, struct fth_gpu *gpu, struct fth_erro
     return fth_cuda_describe(&machine->cuda, machine->device, &machine->nvml, gpu, error);
 }
 
+static enum fth_status describe_load(void *user, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct machine *machine = user;
+    FTH_TRY(check_usable(machine, error));
+    return fth_cuda_describe_load(&machine->cuda, machine->device, &machine->nvml, gpu, error);
+}
+
 /* ---- modules ---- */
 
 static void unload(void *user, struct fth_machine_module *module)
@@ -598,6 +605,7 @@ enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, cons
 const struct fth_machine_ops fth_cuda_machine_ops = {
     .facts = facts,
     .describe = describe,
+    .describe_load = describe_load,
     .load = load,
     .unload = unload,
     .load_ahead = load_ahead,

@@ -1,7 +1,7 @@
 /* The NVIDIA Management Library (NVML). It reports what the CUDA driver does not: the PCI Express
- * link, the current power, the reasons for reduced clocks, and the MIG slices of partitioned GPUs.
- * NVML is optional: if the library is missing or a call fails, the values are left out without a
- * message. */
+ * link, the current power, the reasons for reduced clocks, the state of the GPU (cuda_health.c),
+ * and the MIG slices of partitioned GPUs. NVML is optional: if the library is missing or a call
+ * fails, the values are left out without a message. */
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
@@ -39,6 +39,17 @@ static const struct fth_dl_symbol symbols[] = {
     OPTIONAL(mig_mode, "nvmlDeviceGetMigMode"),
     OPTIONAL(mig_count, "nvmlDeviceGetMaxMigDeviceCount"),
     OPTIONAL(mig_at, "nvmlDeviceGetMigDeviceHandleByIndex"),
+    OPTIONAL(board_part_number, "nvmlDeviceGetBoardPartNumber"),
+    OPTIONAL(vbios, "nvmlDeviceGetVbiosVersion"),
+    OPTIONAL(serial, "nvmlDeviceGetSerial"),
+    OPTIONAL(performance_state, "nvmlDeviceGetPerformanceState"),
+    OPTIONAL(violation, "nvmlDeviceGetViolationStatus"),
+    OPTIONAL(pcie_replays, "nvmlDeviceGetPcieReplayCounter"),
+    OPTIONAL(total_ecc, "nvmlDeviceGetTotalEccErrors"),
+    OPTIONAL(memory_ecc, "nvmlDeviceGetMemoryErrorCounter"),
+    OPTIONAL(remapped_rows, "nvmlDeviceGetRemappedRows"),
+    OPTIONAL(fields, "nvmlDeviceGetFieldValues"),
+    OPTIONAL(link_state, "nvmlDeviceGetNvLinkState"),
 };
 
 /* nvmlClockType_t and nvmlTemperatureSensors_t. */
@@ -67,10 +78,9 @@ void fth_nvml_close(struct fth_nvml *nvml)
     *nvml = (struct fth_nvml){.handle = NULL};
 }
 
-/* Returns NVML's handle of a GPU, NULL if it is not found. The index cannot be used, because NVML
- * orders GPUs differently than the CUDA driver. The PCI address of a MIG slice is that of its GPU.
- */
-static fth_nvml_device find(const struct fth_nvml *nvml, const char *pci_bus, const char *uuid)
+/* The index cannot be used, because NVML orders GPUs differently than the CUDA driver. The PCI
+ * address of a MIG slice is that of its GPU. */
+fth_nvml_device fth_nvml_find(const struct fth_nvml *nvml, const char *pci_bus, const char *uuid)
 {
     fth_nvml_device device = NULL;
     if (nvml->by_pci && pci_bus[0] && nvml->by_pci(pci_bus, &device) == 0)
@@ -104,6 +114,16 @@ static void reasons_text(unsigned long long bits, char *text, size_t size)
         snprintf(text, size, "%s", bits ? "another reason" : "none");
 }
 
+bool fth_nvml_reasons(const struct fth_nvml *nvml, fth_nvml_device device,
+                      char text[FTH_NVML_REASONS_BYTES])
+{
+    unsigned long long bits;
+    if (!nvml->throttle || nvml->throttle(device, &bits) != 0)
+        return false;
+    reasons_text(bits, text, FTH_NVML_REASONS_BYTES);
+    return true;
+}
+
 /* ---- the description ---- */
 
 struct figure {
@@ -129,14 +149,11 @@ static unsigned query_kind(int (*call)(fth_nvml_device, int, unsigned *), fth_nv
 static enum fth_status describe_texts(const struct fth_nvml *nvml, fth_nvml_device device,
                                       struct fth_gpu *gpu, struct fth_error *error)
 {
-    char text[192] = "";
-    unsigned long long bits;
+    char text[FTH_NVML_REASONS_BYTES] = "";
     unsigned current, pending;
-    if (nvml->throttle && nvml->throttle(device, &bits) == 0) {
-        reasons_text(bits, text, sizeof text);
+    if (fth_nvml_reasons(nvml, device, text))
         FTH_TRY(fth_cuda_set_text(gpu, "device", "throttling", text,
                                   "nvmlDeviceGetCurrentClocksEventReasons", error));
-    }
     if (nvml->ecc && nvml->ecc(device, &current, &pending) == 0)
         FTH_TRY(fth_cuda_set_text(gpu, "memory", "ecc", current ? "yes" : "no",
                                   "nvmlDeviceGetEccMode", error));
@@ -153,7 +170,7 @@ enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_b
     if (nvml->driver_version && nvml->driver_version(version, sizeof version) == 0)
         FTH_TRY(fth_cuda_set_text(gpu, "device", "driver", version, "nvmlSystemGetDriverVersion",
                                   error));
-    fth_nvml_device device = find(nvml, pci_bus, uuid);
+    fth_nvml_device device = fth_nvml_find(nvml, pci_bus, uuid);
     if (!device)
         return FTH_OK;
     /* `sms` counts the SMs of a MIG slice, but NVML reports the cores of the whole GPU. */
@@ -187,7 +204,8 @@ enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_b
         if (figures[i].number > 0)
             FTH_TRY(fth_cuda_set_number(gpu, figures[i].section, figures[i].name, figures[i].number,
                                         figures[i].method, error));
-    return describe_texts(nvml, device, gpu, error);
+    FTH_TRY(describe_texts(nvml, device, gpu, error));
+    return fth_nvml_describe_health(nvml, device, gpu, error);
 }
 
 /* ---- MIG slices ---- */

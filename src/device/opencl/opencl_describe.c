@@ -133,6 +133,7 @@ enum fth_status fth_opencl_describe(struct fth_opencl_device *device, struct fth
     FTH_TRY(set_number(gpu, "memory", "size_bytes",
                        (double)fth_opencl_number(cl, of, FTH_CL_DEVICE_GLOBAL_MEM_SIZE),
                        "CL_DEVICE_GLOBAL_MEM_SIZE", error));
+    FTH_TRY(fth_device_describe_host(gpu, error));
     if (device->is_cpu)
         return FTH_OK;
     const bool amd = strcmp(fth_opencl_vendor_name(device->entry.vendor), "AMD") == 0;

@@ -563,6 +563,19 @@ static enum fth_status find_hints(const struct bandwidth_search *search, bool *h
     return fth_error_move(error, &fault);
 }
 
+/* Keeps the shape that is best on H200s, for a quick measurement: the first one or, of sweeps that
+ * write, the first one with a block per piece of the arrays. */
+static void keep_one_shape(struct bandwidth_search *search)
+{
+    const bool reads = fth_bandwidth_sources[search->target].kind == FTH_STREAM_READ;
+    size_t kept = 0;
+    while (in_memory(search) && !reads && kept + 1 < search->shape_count &&
+           search->shapes[kept].blocks_per_sm)
+        kept++;
+    search->shapes[0] = search->shapes[kept];
+    search->shape_count = 1;
+}
+
 /* Selects the shapes of sweeps over memory that this GPU can run. */
 static enum fth_status select_sweep_shapes(struct bandwidth_search *search, struct fth_error *error)
 {
@@ -620,13 +633,14 @@ static enum fth_status choose_shape(struct bandwidth_search *search,
         FTH_TRY(find_tick(search, error));
     FTH_TRY(find_shape(search, 1, search->sm_bytes, bandwidth, &bytes_per_ns, error));
     const bool lengthened = lengthen(search, bandwidth, bytes_per_ns);
-    if (in_memory(search)) {
+    if (in_memory(search) && !search->prober->quick) {
         const size_t *interruptions = search->prober->interruptions;
         return find_shape(search, interruptions && *interruptions > 0 ? TRIES : 1,
                           LENGTH_RATIO * search->sm_bytes, bandwidth, &bytes_per_ns, error);
     }
-    return lengthened ? find_shape(search, TRIES, search->sm_bytes, bandwidth, &bytes_per_ns, error)
-                      : FTH_OK;
+    return lengthened && !search->prober->quick
+               ? find_shape(search, TRIES, search->sm_bytes, bandwidth, &bytes_per_ns, error)
+               : FTH_OK;
 }
 
 /* Measures the best shape in rounds, and keeps the round with the least spread. */
@@ -670,6 +684,8 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
         FTH_TRY(select_sweep_shapes(&search, error));
     else
         select_stream_shapes(&search);
+    if (prober->quick && search.shape_count)
+        keep_one_shape(&search);
     if (search.shape_count == 0)
         return fth_fail(error, FTH_UNSUPPORTED, operation, fth_bandwidth_sources[target].element,
                         "no launch shape is possible on this GPU (space for arrays: %llu bytes)",
