@@ -39,7 +39,12 @@ struct fth_judge_model {
     double runs;           /* measurements per GPU in the reference, on average */
     double freedom;        /* degrees of freedom of Student's t distribution */
     double single_freedom; /* likewise, for single measurements */
-    double gpus;           /* in the reference */
+    double raw;            /* standard deviation between GPUs, without assumptions */
+    double default_spread; /* assumed before anything is measured */
+    /* Limit of the degrees of freedom, and factor of the spread, from all figures together. */
+    double common_freedom, common_stretch;
+    double noise_freedom; /* degrees of freedom of the noise */
+    double gpus;          /* in the reference */
 };
 /* A figure of a cohort. */
 struct fth_judge_figure {
@@ -125,6 +130,12 @@ void fth_judge_severity(struct fth_judge *judge);
  * figure->model, and the tail of GPUs is not fitted. */
 void fth_judge_model_fit(const struct fth_judge_figure *figure, size_t without,
                          struct fth_judge_tails tails[2], struct fth_judge_model *model);
+/* Initialises a distribution about which nothing is known yet. */
+void fth_judge_model_begin(struct fth_judge_model *model);
+/* Raises the default spread if most figures of the cohort vary more. */
+FTH_MUST_USE enum fth_status fth_judge_common_spread(struct fth_judge *judge);
+/* Estimates the tail of all figures of a cohort together, and applies it to each of them. */
+void fth_judge_common_tail(struct fth_judge_cohort *cohort);
 /* Returns the point that is nearest to a logarithm. */
 size_t fth_judge_point_near(const struct fth_judge_figure *figure, double x);
 

@@ -4,7 +4,7 @@
  *   for each cohort: the distribution of each figure --> for each GPU: numbers, exact figures,
  * states over the fleet: severe findings --> verdicts --> groups --> causes
  */
-#include "fleet/judge.h"
+#include "fleet/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,6 +96,8 @@ static enum fth_status prepare_cohort(struct fth_judge *judge, const struct fth_
             slots[figure->index] = (uint32_t)(figure - cohort->figures);
         cohort->judged_figures += !figure->why && reference->kind != FTH_FLEET_STATE;
     }
+    FTH_TRY(fth_judge_common_spread(judge));
+    fth_judge_common_tail(cohort);
     return FTH_OK;
 }
 

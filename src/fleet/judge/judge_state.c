@@ -1,6 +1,6 @@
 /* Is a state that the driver reports a fault by itself? Each rule looks at one or two figures of
  * the latest measurement that has them. The rules about counters compare with the cohort. */
-#include "fleet/judge.h"
+#include "fleet/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>

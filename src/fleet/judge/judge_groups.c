@@ -6,7 +6,7 @@
  * the medians of cohorts of the same model are compared. The p-values are multiplied by the number
  * of groups and figures (Bonferroni). A group is reported if the median of its GPUs differs by
  * min_effect at least, and if p is below the permitted rate of false alarms. */
-#include "fleet/judge.h"
+#include "fleet/judge/judge.h"
 #include "stats/stats.h"
 
 #include <math.h>

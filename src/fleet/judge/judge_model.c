@@ -4,7 +4,8 @@
  * cohort's median. Its scale and its degrees of freedom come from the cohort itself:
  *
  *   - Scale: the median absolute deviation, times 1.4826. It is bounded as long as fewer than half
- *     of the GPUs are faulty. In small cohorts it is uncertain; it is therefore combined with a
+ *     of the GPUs are faulty. In small cohorts, the standard deviation without the worst quarter is
+ *     used, which is more precise. It is still uncertain, and therefore combined with a
  *     default spread as in the moderated t test (G. K. Smyth, "Linear Models and Empirical Bayes
  *     Methods for Assessing Differential Expression in Microarray Experiments", Statistical
  *     Applications in Genetics and Molecular Biology 3, 2004): variances are averaged with their
@@ -14,12 +15,15 @@
  *     that is separated from the others by a gap is not part of the tail if it is small: these are
  *     the faults. The worse side counts at most MAX_SKEW times as much as the better side, because
  *     faults make figures worse.
+ *     An outer quantile of one figure is uncertain. The tail is therefore also estimated from all
+ *     figures together, on the better side; the heavier one counts.
  *   - Noise: the upper quartile of the deviations of measurements from the median of their GPU.
  */
-#include "fleet/judge.h"
+#include "fleet/judge/judge.h"
 #include "stats/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Standard deviation / median absolute deviation of a normal distribution. */
 #define MAD_SCALE 1.4826
@@ -30,9 +34,21 @@
  * 2.7 %, that of most bandwidths 0.2 % to 1 %. */
 #define DEFAULT_SPREAD 0.01
 #define DEFAULT_FREEDOM 8
+/* If the figures of a cohort vary more, the upper quartile of their spreads is the default, but at
+ * most this. Chosen: GPUs of one model differ by up to 22 % (P. Sinha et al., "Not All GPUs Are
+ * Created Equal: Characterizing Variability in Large-Scale, Accelerator-Rich Systems", SC 2022),
+ * which is five standard deviations of 5 % from end to end. */
+#define MAX_DEFAULT 0.05
+/* The default spread between GPUs without the noise, for cohorts whose noise is known. Chosen: the
+ * largest of four H200s is 0.4 %. */
+#define DEFAULT_BETWEEN 0.005
 /* Efficiency of the median absolute deviation (P. J. Huber, "Robust Statistics", 1981, section
  * 5.1): with N values it is as precise as a standard deviation from 0.37 N values. */
 #define MAD_EFFICIENCY 0.37
+/* Without the worst part d, the standard deviation of a normal distribution is too small by the
+ * factor 1 + 1.37 d (d up to 1/4), and as precise as one from 0.6 N values: simulated. */
+#define TRIMMED_CORRECTION 1.37
+#define TRIMMED_EFFICIENCY 0.6
 /* Smallest standard deviation, for figures that are equal on all GPUs. Chosen: numbers have four
  * significant digits at least, so that rounding contributes up to 0.03 %. */
 #define MIN_SPREAD 0.0005
@@ -41,6 +57,9 @@
 /* Tail: the quantile that TAIL_GPUS of the GPUs exceed. Chosen: five values are the fewest that
  * give the quantile with a standard deviation of about 6 % (1,000 GPUs). */
 #define TAIL_GPUS 5.0
+/* The larger of two such quantiles is above the true one by this factor on average, and more by
+ * chance; all figures together (below) give a better estimate. Chosen: two standard deviations. */
+#define TAIL_ALLOWANCE 1.15
 /* A gap of this many standard deviations separates faults from the tail, beyond GAP_BEGIN. Chosen:
  * among 1,000 values of a normal distribution, neighbours beyond 2.5 are closer than 1.5 except in
  * 1 of 1,000 cases. */
@@ -51,6 +70,16 @@
 #define MAX_SEPARATED_WORSE 0.25
 #define MAX_SEPARATED_BETTER 0.05
 #define MAX_SKEW 2.0
+/* Tail of all figures of a cohort together (fth_judge_common_tail): as many values as this are
+ * beyond the quantile. Figures with fewer GPUs do not take part, because their spread is uncertain,
+ * and figures that vary less (as a fraction), because they are rounded. All chosen. */
+#define COMMON_TAIL 20.0
+#define COMMON_MIN_GPUS 12
+#define COMMON_MIN 0.002
+#define COMMON_STEPS 0.3 /* three times the unit to which latencies are rounded */
+/* The histogram of distances, in units of the median absolute deviation. */
+#define COMMON_BINS 1000
+#define COMMON_BINS_PER_UNIT 25.0
 /* Largest degrees of freedom. Chosen: more make no difference for the probabilities in use. */
 #define MAX_FREEDOM 60.0
 
@@ -107,6 +136,29 @@ static double deviation_of(const struct fth_judge_figure *figure, size_t without
             break;
     }
     return isnan(low) ? 0 : low + (distance - low) / 2;
+}
+
+/* Returns the standard deviation of a small cohort, from all GPUs but the worst quarter, which may
+ * be faulty. It is more precise than the median absolute deviation. *freedom: how precise it is. */
+static double trimmed_of(const struct fth_judge_figure *figure, size_t without, double gpus,
+                         double *freedom)
+{
+    const double dropped = floor(gpus / 4), kept = gpus - dropped;
+    const size_t count = figure->point_count;
+    double left = dropped, sum = 0, squares = 0;
+    *freedom = dropped > 0 ? TRIMMED_EFFICIENCY * (gpus - 1) : fmax(0, gpus - 1);
+    if (kept < 2)
+        return 0;
+    for (size_t k = 0; k < count; k++) {
+        const size_t i = figure->direction > 0 ? count - 1 - k : k; /* the worst first */
+        const double all = weight(figure, i, without), gone = fmin(left, all);
+        const double x = figure->points[i].x - figure->points[0].x;
+        left -= gone;
+        sum += (all - gone) * x;
+        squares += (all - gone) * x * x;
+    }
+    const double variance = fmax(0, squares - sum * sum / kept) / (kept - 1);
+    return (1 + TRIMMED_CORRECTION * dropped / gpus) * sqrt(variance);
 }
 
 /* Returns the distance from the centre, in standard deviations, that the part `level` of the GPUs
@@ -187,13 +239,104 @@ static void fit_tail(const struct fth_judge_figure *figure, struct fth_judge_tai
     *scale *= stretch;
 }
 
+/* Returns the bin of a distance in the histogram below. */
+static size_t bin_of(double z)
+{
+    return (size_t)fmin(COMMON_BINS - 1, z * COMMON_BINS_PER_UNIT);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum fth_status fth_judge_common_spread(struct fth_judge *judge)
+{
+    struct fth_judge_cohort *cohort = &judge->cohort;
+    double *spreads = calloc(cohort->figure_count + 1, sizeof *spreads);
+    size_t count = 0;
+    if (!spreads)
+        return fth_no_memory(judge->error, "judge a fleet", NULL);
+    for (size_t f = 0; f < cohort->figure_count; f++)
+        if (cohort->figures[f].point_count && !cohort->figures[f].why &&
+            cohort->figures[f].model.gpus >= 4)
+            spreads[count++] = cohort->figures[f].model.raw;
+    qsort(spreads, count, sizeof *spreads, compare);
+    const double common = count ? fmin(spreads[3 * count / 4], MAX_DEFAULT) : 0;
+    free(spreads);
+    for (size_t f = 0; f < cohort->figure_count && common > DEFAULT_SPREAD; f++) {
+        struct fth_judge_figure *figure = &cohort->figures[f];
+        figure->model.default_spread = common;
+        if (figure->point_count && !figure->why)
+            fth_judge_model_fit(figure, SIZE_MAX, judge->tails, &figure->model);
+    }
+    return FTH_OK;
+}
+
+void fth_judge_model_begin(struct fth_judge_model *model)
+{
+    model->default_spread = DEFAULT_SPREAD;
+    model->common_freedom = INFINITY;
+    model->common_stretch = 1;
+}
+
+void fth_judge_common_tail(struct fth_judge_cohort *cohort)
+{
+    double bins[COMMON_BINS] = {0}, all = 0;
+    for (size_t f = 0; f < cohort->figure_count; f++) {
+        const struct fth_judge_figure *figure = &cohort->figures[f];
+        if (figure->why || !(figure->model.gpus >= COMMON_MIN_GPUS))
+            continue;
+        const double deviation =
+            deviation_of(figure, SIZE_MAX, figure->model.gpus, figure->model.centre);
+        if (deviation * MAD_SCALE < COMMON_MIN ||
+            (figure->direction > 0 && deviation * exp(figure->model.centre) < COMMON_STEPS))
+            continue;
+        for (size_t i = 0; i < figure->point_count; i++) {
+            const double z = -figure->direction * (figure->points[i].x - figure->model.centre);
+            if (z > 0) {
+                bins[bin_of(z / deviation)] += figure->points[i].count;
+                all += 2 * figure->points[i].count;
+            }
+        }
+    }
+    if (all < 4 * COMMON_TAIL)
+        return;
+    struct fth_judge_tails tails = {0};
+    const double level = fmax(COMMON_TAIL / all, 5e-4);
+    double beyond = 0, stretch;
+    size_t bin = COMMON_BINS;
+    while (bin > 0 && beyond <= level * all)
+        beyond += bins[--bin];
+    const double freedom = freedom_for(student_ratios(&tails, level, 0.25),
+                                       (double)bin / COMMON_BINS_PER_UNIT, &stretch);
+    for (size_t f = 0; f < cohort->figure_count; f++) {
+        struct fth_judge_model *model = &cohort->figures[f].model;
+        if (cohort->figures[f].why)
+            continue;
+        model->common_freedom = freedom;
+        model->common_stretch = stretch;
+        model->total2 *= stretch * stretch;
+        model->freedom = fmin(model->freedom, freedom);
+        model->single_freedom = fmin(model->single_freedom, freedom);
+    }
+}
+
+/* Returns the variance of the median of n values of variance 1. Exact for 1 value, within 2 % for
+ * larger odd numbers, too large by up to 22 % for even numbers. */
+static double median_variance(double runs)
+{
+    return MEDIAN_FACTOR / (runs + MEDIAN_FACTOR - 1);
+}
+
 /* Sets the variance of one measurement, and how many there are per GPU. */
 static void fit_noise(const struct fth_reference_figure *reference, struct fth_judge_tails *tails,
                       struct fth_judge_model *model)
 {
     model->noise2 = NAN;
     model->runs = 1;
-    model->single_freedom = model->freedom;
+    model->noise_freedom = MAX_FREEDOM;
     if (reference->repeats.count < 4 || !reference->gpus.count)
         return;
     const double count = (double)reference->repeats.count;
@@ -209,40 +352,49 @@ static void fit_noise(const struct fth_reference_figure *reference, struct fth_j
     const double level = fmax(2 * TAIL_GPUS / count, 1e-3);
     const double outer = fth_sketch_quantile(&reference->repeats, 1 - level) - 1;
     double stretch;
-    const double freedom =
+    model->noise_freedom =
         freedom_for(student_ratios(tails, level / 2, 0.125), outer / quartile, &stretch);
-    model->single_freedom = fmin(model->freedom, freedom);
     model->noise2 *= stretch * stretch;
+}
+
+/* Combines the spread of the GPUs, with `measured` degrees of freedom, with the default spread.
+ * *freedom: degrees of freedom of both. */
+static double combine(const struct fth_judge_model *model, double scale, double measured,
+                      double *freedom)
+{
+    double default2 = model->default_spread * model->default_spread;
+    /* If the noise is known, only the difference between GPUs is assumed. */
+    if (!isnan(model->noise2) && model->default_spread <= DEFAULT_SPREAD)
+        default2 = DEFAULT_BETWEEN * DEFAULT_BETWEEN + model->noise2 * median_variance(model->runs);
+    /* A default that the measurements contradict counts less. */
+    const double weight = DEFAULT_FREEDOM * fmin(1, default2 / fmax(scale * scale, 1e-12));
+    *freedom = fmax(1, weight + measured);
+    return sqrt((weight * default2 + measured * scale * scale) / (weight + measured));
 }
 
 void fth_judge_model_fit(const struct fth_judge_figure *figure, size_t without,
                          struct fth_judge_tails tails[2], struct fth_judge_model *model)
 {
-    const double gpus = gpus_of(figure, without);
     *model = figure->model;
-    model->gpus = gpus;
-    model->centre = median_of(figure, without, gpus);
-    const double deviation = deviation_of(figure, without, gpus, model->centre);
-    const double freedom = MAD_EFFICIENCY * fmax(0, gpus - 1);
-    double scale = MAD_SCALE * deviation;
-    scale = sqrt((DEFAULT_FREEDOM * DEFAULT_SPREAD * DEFAULT_SPREAD + freedom * scale * scale) /
-                 (DEFAULT_FREEDOM + freedom));
-    scale = fmax(scale, MIN_SPREAD);
-    /* The fewer GPUs there are, the less is known about the tail. Chosen: 10 degrees of freedom
-     * without any knowledge, 60 with 1,000 GPUs. */
-    model->freedom = fmin(DEFAULT_FREEDOM + freedom, fmin(10 + gpus / 20, MAX_FREEDOM));
-    if (tails && gpus >= FTH_JUDGE_LEAVE_OUT)
-        fit_tail(figure, &tails[0], model, &scale);
-    model->total2 = scale * scale;
+    model->gpus = gpus_of(figure, without);
+    model->centre = median_of(figure, without, model->gpus);
     if (tails)
         fit_noise(figure->reference, &tails[1], model);
-}
-
-/* Returns the variance of the median of n values of variance 1. Exact for 1 value, within 2 % for
- * larger odd numbers, too large by up to 22 % for even numbers. */
-static double median_variance(double runs)
-{
-    return MEDIAN_FACTOR / (runs + MEDIAN_FACTOR - 1);
+    double measured = MAD_EFFICIENCY * (model->gpus - 1), freedom;
+    double scale = model->gpus < FTH_JUDGE_LEAVE_OUT
+                       ? trimmed_of(figure, without, model->gpus, &measured)
+                       : MAD_SCALE * deviation_of(figure, without, model->gpus, model->centre);
+    model->raw = scale;
+    scale = fmax(combine(model, scale, measured, &freedom), MIN_SPREAD);
+    /* The fewer GPUs there are, the less is known about the tail. Chosen: 10 degrees of freedom
+     * without any knowledge, 60 with 1,000 GPUs. */
+    model->freedom = fmin(freedom, fmin(10 + model->gpus / 20, MAX_FREEDOM));
+    model->freedom = fmin(model->freedom, model->common_freedom);
+    if (tails && model->gpus >= FTH_JUDGE_LEAVE_OUT)
+        fit_tail(figure, &tails[0], model, &scale);
+    scale *= model->common_stretch;
+    model->total2 = scale * scale;
+    model->single_freedom = fmin(model->freedom, model->noise_freedom);
 }
 
 double fth_judge_spread(const struct fth_judge_model *model, size_t runs)

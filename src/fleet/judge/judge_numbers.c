@@ -11,7 +11,7 @@
  * A GPU with several measurements is judged by its median. Its worst measurement is judged, too, so
  * that intermittent faults are found; it must pass a threshold of its own, with the p-value
  * multiplied by the number of measurements. */
-#include "fleet/judge.h"
+#include "fleet/judge/judge.h"
 #include "stats/stats.h"
 
 #include <math.h>
@@ -64,6 +64,7 @@ enum fth_status fth_judge_number_prepare(struct fth_judge *judge, struct fth_jud
         figure->points[i] = (struct fth_judge_point){fth_sketch_bin_log(bin), bin->count};
     }
     figure->point_count = count;
+    fth_judge_model_begin(&figure->model);
     fth_judge_model_fit(figure, SIZE_MAX, judge->tails, &figure->model);
     figure->min_effect = smallest_effect(judge, reference->name, exp(figure->model.centre));
     return FTH_OK;

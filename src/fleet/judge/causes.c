@@ -2,7 +2,7 @@
  * together: an SM clock that is 5 % lower makes all rates of SMs 5 % lower and all latencies in ns
  * 5 % higher, and leaves latencies in cycles as they are. The first rule that applies decides. A
  * cause is a hint for the operator; it does not change the verdict. */
-#include "fleet/judge.h"
+#include "fleet/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * wrong values among the measurements of a healthy GPU then follows the binomial distribution.
  *
  * A value that many GPUs share is not a fault: it is a variant of the model. */
-#include "fleet/judge.h"
+#include "fleet/judge/judge.h"
 
 #include <math.h>
 #include <string.h>
