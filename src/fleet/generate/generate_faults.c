@@ -210,7 +210,7 @@ static void lose_sms(const struct patient *patient, struct fth_fleet_draft *draf
         draft->fingerprint_count = (size_t)sms->number;
 }
 
-/* Of a memory latency, the part beyond the L2 stays the same in time. */
+/* Slows a memory latency down: its part beyond the L2 stays the same in time. */
 static void slow_memory_clock(const struct patient *patient, const char *name, const char *l2_name,
                               double factor)
 {

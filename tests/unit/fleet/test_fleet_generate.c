@@ -138,7 +138,7 @@ static void test_spread_options(void **unused)
     struct fth_fleet *wide = generate(&OPTIONS(.gpus = 2000, .spread = 3, .seed = 3), NULL);
     assert_true(fabs(deviation(wide, L2_LATENCY, READ, NULL) - 3 * 0.0127) < 0.002);
     fth_fleet_destroy(wide);
-    /* Of the three figures that vary, one is spread by 22 % between the whiskers, one by 4 %. */
+    /* One of the three figures that vary is spread by 22 % between the whiskers, one by 4 %. */
     struct fth_fleet *published = generate(&OPTIONS(.gpus = 2000, .published_spread = true), NULL);
     double low = 1, high = 0;
     const size_t figures[] = {READ, LATENCY, L2_LATENCY};
