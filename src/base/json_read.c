@@ -382,14 +382,20 @@ static void next_token(struct reader *reader)
     reader->token = c == END ? TOKEN_END : TOKEN_INVALID;
     if (c <= 0)
         return;
-    if (strchr("{}[]:,", c))
-        reader->token = c;
-    else if (c == '"')
-        scan_text(reader);
-    else if (is_digit(c) || c == '-')
-        scan_number(reader, c);
-    else if (is_letter(c))
-        scan_word(reader);
+    switch (c) {
+    case '{':
+    case '}':
+    case '[':
+    case ']':
+    case ':':
+    case ',': reader->token = c; break;
+    case '"': scan_text(reader); break;
+    default:
+        if (is_digit(c) || c == '-')
+            scan_number(reader, c);
+        else if (is_letter(c))
+            scan_word(reader);
+    }
 }
 
 /* ---- values: each function gets the first token of its value in reader->token, and reads up to
@@ -511,7 +517,7 @@ enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
 {
     struct reader reader = {.text = text ? text : "", .size = size, .document = document};
     enum fth_status status = FTH_OK;
-    if (count_values(text, size) > MAX_VALUES) {
+    if (size >= MAX_VALUES && count_values(text, size) > MAX_VALUES) {
         fth_json_fini(document);
         return fth_fail(error, FTH_INVALID, "read JSON", name,
                         "it has more than %zu values, the limit for a document", MAX_VALUES);

@@ -250,6 +250,12 @@ FTH_MUST_USE enum fth_status fth_fleet_builder_finish(struct fth_fleet_builder *
                                                       struct fth_error *error);
 /* Releases what the builder has allocated. */
 void fth_fleet_builder_fini(struct fth_fleet_builder *builder);
+/* Adds the measurement of a document of one of these kinds, given as text. FTH_INVALID: it is
+ * neither, or damaged; the fleet is then unchanged. */
+FTH_MUST_USE enum fth_status fth_fleet_add_document(struct fth_fleet_builder *builder,
+                                                    const char *file, const char *path,
+                                                    const char *text, size_t size,
+                                                    struct fth_error *error);
 /* Adds the measurement of a document fathom-gpu/1, and of a document fathom-fleet-record/1. */
 FTH_MUST_USE enum fth_status fth_fleet_add_description(struct fth_fleet_builder *builder,
                                                        const struct fth_json *root,

@@ -31,8 +31,8 @@ struct rule {
     enum fth_fleet_kind kind;
 };
 
-/* The first rule that applies decides. A figure without a rule is EXACT. */
-static const struct rule rules[] = {
+/* Exceptions from the rules for units. The first rule that applies decides. */
+static const struct rule exceptions[] = {
     /* Counters and states of the hardware, which do not depend on the model. */
     {"ecc_*", FTH_FLEET_STATE},
     {"remap*", FTH_FLEET_STATE},
@@ -40,7 +40,7 @@ static const struct rule rules[] = {
     {"pcie_lanes", FTH_FLEET_STATE},
     {"pcie_replays", FTH_FLEET_STATE},
     {"nvlink*", FTH_FLEET_STATE},
-    {"throttling", FTH_FLEET_STATE},
+    {"*throttling", FTH_FLEET_STATE},
     /* Circumstances of the measurement. The times of throttling grow as long as the driver is
      * loaded. */
     {"throttle_*", FTH_FLEET_CONTEXT},
@@ -66,12 +66,13 @@ static const struct rule rules[] = {
     {"policy_candidates", FTH_FLEET_CONTEXT},
     {"overflow_missed", FTH_FLEET_CONTEXT},
     {"*_by_sm", FTH_FLEET_CONTEXT},
-    {"*_by_sm_cycles", FTH_FLEET_CONTEXT},
-    {"*_by_warp", FTH_FLEET_CONTEXT},
     /* Computed from clocks and widths, not measured. */
     {"peak_bytes_per_s", FTH_FLEET_EXACT},
-    {"loaded_clock_mhz", FTH_FLEET_RATE},
-    {"loaded_memory_clock_mhz", FTH_FLEET_RATE},
+    {"loaded_*clock_mhz", FTH_FLEET_RATE},
+};
+
+/* Kinds by unit. A figure without a rule is EXACT. */
+static const struct rule units[] = {
     {"*_bytes_per_s", FTH_FLEET_RATE},
     {"*bytes_per_cycle", FTH_FLEET_RATE},
     {"*_cycles", FTH_FLEET_TIME},
@@ -90,19 +91,36 @@ static bool matches(const char *pattern, const char *name)
            memcmp(star + 1, name + size - after, after) == 0;
 }
 
+/* Returns the kind by the first rule that applies, FTH_FLEET_KINDS if none does. */
+static enum fth_fleet_kind kind_by(const struct rule *rules, size_t count, const char *attribute)
+{
+    for (size_t i = 0; i < count; i++)
+        if (matches(rules[i].pattern, attribute))
+            return rules[i].kind;
+    return FTH_FLEET_KINDS;
+}
+
+/* Returns whether a figure is a circumstance or raw data (fth_is_circumstance). `dot` separates the
+ * section from the attribute. */
+static bool is_circumstance(const char *name, const char *dot)
+{
+    char section[64];
+    const size_t size = (size_t)(dot - name);
+    if (size >= sizeof section)
+        return false;
+    memcpy(section, name, size);
+    section[size] = '\0';
+    return fth_is_circumstance(section, dot + 1);
+}
+
 enum fth_fleet_kind fth_fleet_kind_of(const char *name)
 {
     const char *dot = strchr(name, '.');
     const char *attribute = dot ? dot + 1 : name;
-    char section[64];
-    if (strncmp(name, "noise.", 6) == 0) /* the noise that a simulated GPU adds */
-        return FTH_FLEET_CONTEXT;
-    for (size_t i = 0; i < FTH_COUNT(rules); i++)
-        if (matches(rules[i].pattern, attribute))
-            return rules[i].kind;
-    if (!dot || (size_t)(dot - name) >= sizeof section)
-        return FTH_FLEET_EXACT;
-    memcpy(section, name, (size_t)(dot - name));
-    section[dot - name] = '\0';
-    return fth_is_circumstance(section, attribute) ? FTH_FLEET_CONTEXT : FTH_FLEET_EXACT;
+    enum fth_fleet_kind kind = kind_by(exceptions, FTH_COUNT(exceptions), attribute);
+    if (kind == FTH_FLEET_KINDS && dot && is_circumstance(name, dot))
+        kind = FTH_FLEET_CONTEXT;
+    if (kind == FTH_FLEET_KINDS)
+        kind = kind_by(units, FTH_COUNT(units), attribute);
+    return kind == FTH_FLEET_KINDS ? FTH_FLEET_EXACT : kind;
 }

@@ -154,8 +154,8 @@ static enum fth_status read_count(struct reader *reader, const struct fth_json *
 static enum fth_status read_sketch(struct reader *reader, const struct fth_json *object,
                                    const char *key, struct fth_sketch *sketch)
 {
-    /* Indices of the largest and the smallest double are within this limit. */
-    enum { MAX_INDEX = 1 << 22 };
+    /* Indices of the smallest positive double, 4.94e-324, and of the largest one. */
+    enum { MIN_INDEX = -3722201, MAX_INDEX = 3548913 };
     const struct fth_json *list = fth_json_get(object, key);
     const size_t before = fth_json_path_key(&reader->path, key);
     int64_t index = 0;
@@ -163,8 +163,8 @@ static enum fth_status read_sketch(struct reader *reader, const struct fth_json 
         return refuse(reader, "expected a list of pairs");
     for (const struct fth_json *step = fth_json_items(list), *count; step; step = count->next) {
         count = step->next;
-        if (!fth_json_is(step, FTH_JSON_INTEGER) || step->integer < -MAX_INDEX ||
-            step->integer > 2 * MAX_INDEX || (sketch->bin_count && step->integer < 1) ||
+        if (!fth_json_is(step, FTH_JSON_INTEGER) || step->integer < MIN_INDEX ||
+            step->integer > MAX_INDEX - MIN_INDEX || (sketch->bin_count && step->integer < 1) ||
             (index += step->integer) > MAX_INDEX)
             return refuse(reader, "the index of interval %zu is wrong", sketch->bin_count);
         if (!fth_json_is(count, FTH_JSON_INTEGER) || count->integer < 1 ||

@@ -6,7 +6,8 @@
  * and how often the right cause is named; for each kind of fleet, how many healthy GPUs are not
  * judged healthy. It prints TAP and, with a file name, all counts as CSV.
  *
- * usage: power RECORDS quick|full [CSV [NUMBER]]      NUMBER: of the only kind of fleets to try */
+ * usage: power RECORDS quick|full [CSV [NUMBER [DIVISOR]]]
+ *   NUMBER: of the only kind of fleets to try (0: all)    DIVISOR: of the numbers of trials */
 #include "fleet/fleet.h"
 
 #include <math.h>
@@ -277,7 +278,7 @@ int main(int argc, char **argv)
     struct fth_fleet *from = NULL;
     struct fth_error error = FTH_NO_ERROR;
     if (argc < 3) {
-        fprintf(stderr, "usage: power RECORDS quick|full [CSV [NUMBER]]\n");
+        fprintf(stderr, "usage: power RECORDS quick|full [CSV [NUMBER [DIVISOR]]]\n");
         return 2;
     }
     const bool all = strcmp(argv[2], "full") == 0;
@@ -296,9 +297,14 @@ int main(int argc, char **argv)
             "gpus,measurements,spread,fault,share,trials,found,failed,cause_named,not_judged\n");
     printf("1..%zu\n", count);
     const size_t only = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
+    const unsigned divisor = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
     for (size_t i = 0; i < count; i++)
-        if (!only || only == i + 1)
-            passed = run_scenario(&scenarios[i], from, i + 1, csv) && passed;
+        if (!only || only == i + 1) {
+            struct scenario scenario = scenarios[i];
+            scenario.trials /= divisor;
+            scenario.others /= divisor;
+            passed = run_scenario(&scenario, from, i + 1, csv) && passed;
+        }
     if (csv && fclose(csv) != 0)
         passed = false;
     fth_fleet_destroy(from);

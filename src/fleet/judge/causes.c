@@ -41,7 +41,8 @@ static const char *const l2_times[] = {"l2.latency_cycles", "l2.far_latency_cycl
 struct view {
     struct fth_judge *judge;
     const struct fth_fleet_result *result;
-    double sms, times, memory, l2; /* median ratio - 1 of the figures above; NAN: unknown */
+    /* Changes of the figures above: medians, for the memory the lowest one; NAN: unknown. */
+    double sms, times, memory;
 };
 
 /* Returns value / usual - 1 of a figure of the GPU; NAN: unknown. */
@@ -76,6 +77,16 @@ static double median_change(const struct fth_judge *judge, const struct fth_flee
         return NAN;
     qsort(changes, known, sizeof *changes, compare);
     return (changes[(known - 1) / 2] + changes[known / 2]) / 2;
+}
+
+/* Returns the lowest change of several figures; NAN: none is known. */
+static double lowest_change(const struct fth_judge *judge, const struct fth_fleet_result *result,
+                            const char *const *figures, size_t count)
+{
+    double lowest = NAN;
+    for (size_t i = 0; i < count; i++)
+        lowest = fmin(lowest, change_of(judge, result, figures[i]));
+    return lowest;
 }
 
 static const struct fth_fleet_finding *find(const struct view *view, const char *figure)
@@ -122,6 +133,15 @@ static bool together(double a, double b)
 
 /* ---- rules; each writes a sentence and returns whether it applies ---- */
 
+static bool zero_figure(const struct view *view, char *text, size_t size)
+{
+    const struct fth_fleet_finding *first = &view->result->findings[0];
+    if ((first->kind != FTH_FLEET_RATE && first->kind != FTH_FLEET_TIME) || !(first->value <= 0))
+        return false;
+    fth_format(text, size, "%s", first->note);
+    return true;
+}
+
 static bool fewer_sms(const struct view *view, char *text, size_t size)
 {
     const struct fth_fleet_finding *finding = find(view, "device.sms");
@@ -161,7 +181,7 @@ static bool idle_sms(const struct view *view, char *text, size_t size)
 static bool slow_memory(const struct view *view, char *text, size_t size)
 {
     if (!any(view, memory_rates, FTH_COUNT(memory_rates)) || !(view->memory < -UNCHANGED) ||
-        !unchanged(view->sms) || !unchanged(view->l2))
+        !unchanged(view->sms) || any(view, l2_rates, FTH_COUNT(l2_rates)))
         return false;
     const bool ecc = find(view, "memory.ecc_uncorrectable") || find(view, "memory.ecc_correctable");
     const bool rows = find(view, "memory.remap_failure") || find(view, "memory.remap_pending") ||
@@ -219,8 +239,8 @@ static bool own_reason(const struct view *view, char *text, size_t size)
 }
 
 static bool (*const rules[])(const struct view *, char *, size_t) = {
-    fewer_sms,      lower_clock, idle_sms,    slow_memory,
-    slow_partition, other_tlb,   narrow_link, own_reason,
+    zero_figure,    fewer_sms, lower_clock, idle_sms,   slow_memory,
+    slow_partition, other_tlb, narrow_link, own_reason,
 };
 
 /* Returns the host of a GPU if its GPUs differ together in a figure that is a finding of the GPU.
@@ -238,6 +258,13 @@ static const char *common_host(const struct view *view)
     return NULL;
 }
 
+/* Returns whether the most important finding is one of some measurements only. */
+static bool is_intermittent(const struct fth_fleet_result *result)
+{
+    const struct fth_fleet_finding *first = &result->findings[0];
+    return first->deviating > 0 && first->deviating < first->measurements;
+}
+
 enum fth_status fth_judge_causes(struct fth_judge *judge)
 {
     for (size_t g = 0; g < judge->fleet->gpu_count; g++) {
@@ -249,13 +276,18 @@ enum fth_status fth_judge_causes(struct fth_judge *judge)
             .result = result,
             .sms = median_change(judge, result, sm_rates, FTH_COUNT(sm_rates)),
             .times = median_change(judge, result, sm_times, FTH_COUNT(sm_times)),
-            .memory = median_change(judge, result, memory_rates, FTH_COUNT(memory_rates)),
-            .l2 = median_change(judge, result, l2_rates, FTH_COUNT(l2_rates)),
+            .memory = lowest_change(judge, result, memory_rates, FTH_COUNT(memory_rates)),
         };
         char text[320] = "";
         for (size_t i = 0; i < FTH_COUNT(rules) && !text[0]; i++)
             rules[i](&view, text, sizeof text);
-        const size_t used = strlen(text);
+        size_t used = strlen(text);
+        if (is_intermittent(result)) {
+            fth_format(text + used, sizeof text - used,
+                       "%sThe fault is intermittent: only some measurements show it.",
+                       used ? " " : "");
+            used = strlen(text);
+        }
         if (common_host(&view))
             fth_format(text + used, sizeof text - used,
                        "%sThe GPUs of the host differ together: check what they share.",

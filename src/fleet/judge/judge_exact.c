@@ -12,8 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A value is a variant if this part of the GPUs, and at least this many, share it. Chosen. */
+/* A value is a variant if this part of the GPUs, and at least this many, share it. Chosen. A
+ * missing part of the GPU is a fault even on many of them. */
 #define VARIANT_PART 0.05
+#define VARIANT_PART_STRUCTURE 0.25
 #define VARIANT_GPUS 5
 /* From this confidence on, the rate of wrong values is taken from all figures of the cohort
  * together. Chosen: measured sizes have 0.99 to 0.9993; a probe that states less has a rate of its
@@ -37,7 +39,8 @@ static bool is_structure(const char *name)
 
 static bool is_variant(const struct fth_judge_figure *figure, uint64_t gpus)
 {
-    return gpus >= VARIANT_GPUS && (double)gpus >= VARIANT_PART * (double)figure->known_gpus;
+    const double part = is_structure(figure->name) ? VARIANT_PART_STRUCTURE : VARIANT_PART;
+    return gpus >= VARIANT_GPUS && (double)gpus >= part * (double)figure->known_gpus;
 }
 
 enum fth_status fth_judge_exact_prepare(struct fth_judge *judge, struct fth_judge_figure *figure)
@@ -172,7 +175,7 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
     const struct fth_fleet_value *value = sample->odd;
     const bool numbers = !isnan(value->number) && !isnan(figure->usual_number);
     const bool less = numbers && value->number < figure->usual_number;
-    const bool structural = is_structure(figure->reference->name);
+    const bool structural = is_structure(figure->name);
     struct fth_fleet_finding finding = {
         .figure = figure->name,
         .kind = FTH_FLEET_EXACT,

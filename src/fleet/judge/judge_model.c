@@ -74,7 +74,8 @@
  * beyond the quantile. Figures with fewer GPUs do not take part, because their spread is uncertain,
  * and figures that vary less (as a fraction), because they are rounded. All chosen. */
 #define COMMON_TAIL 20.0
-#define COMMON_MIN_GPUS 12
+#define COMMON_ALLOWANCE 1.08 /* the quantile is above the true one by chance: one deviation */
+#define COMMON_MIN_GPUS 20
 #define COMMON_MIN 0.002
 #define COMMON_STEPS 0.3 /* three times the unit to which latencies are rounded */
 /* The histogram of distances, in units of the median absolute deviation. */
@@ -207,15 +208,17 @@ static const double *student_ratios(struct fth_judge_tails *tails, double level,
     return tails->ratios;
 }
 
-/* Returns the degrees of freedom with which the ratio of two quantiles is `ratio`. *stretch gets
+/* Returns the degrees of freedom with which the ratio of two quantiles, of which the part `level`
+ * exceeds the outer one, is `ratio`. *stretch gets
  * how much larger the ratio is than any distribution has it, otherwise 1. */
-static double freedom_for(const double *ratios, double ratio, double *stretch)
+static double freedom_for(const double *ratios, double level, double ratio, double *stretch)
 {
     *stretch = fmax(1, ratio / ratios[0]);
     size_t i = 0;
     while (i + 1 < FTH_JUDGE_FREEDOMS && ratio < ratios[i + 1])
         i++;
-    return freedoms[i];
+    /* The nearer the quantile is to the centre, the less it tells about the tail. Chosen. */
+    return fmax(freedoms[i], level > 0.03 ? 5 : level > 0.01 ? 4 : 3);
 }
 
 /* Chooses degrees of freedom, and perhaps a larger scale, so that the distribution has the tail of
@@ -233,8 +236,8 @@ static void fit_tail(const struct fth_judge_figure *figure, struct fth_judge_tai
         tail_of(figure, model, unit, -figure->direction, level, MAX_SEPARATED_BETTER);
     const double normal = ratios[FTH_JUDGE_FREEDOMS - 1];
     double stretch;
-    const double freedom =
-        freedom_for(ratios, fmax(better, fmin(worse, MAX_SKEW * fmax(better, normal))), &stretch);
+    const double tail = fmax(better, fmin(worse, MAX_SKEW * fmax(better, normal)));
+    const double freedom = freedom_for(ratios, level, tail / TAIL_ALLOWANCE, &stretch);
     model->freedom = fmin(model->freedom, freedom);
     *scale *= stretch;
 }
@@ -309,8 +312,8 @@ void fth_judge_common_tail(struct fth_judge_cohort *cohort)
     size_t bin = COMMON_BINS;
     while (bin > 0 && beyond <= level * all)
         beyond += bins[--bin];
-    const double freedom = freedom_for(student_ratios(&tails, level, 0.25),
-                                       (double)bin / COMMON_BINS_PER_UNIT, &stretch);
+    const double tail = (double)bin / COMMON_BINS_PER_UNIT / COMMON_ALLOWANCE;
+    const double freedom = freedom_for(student_ratios(&tails, level, 0.25), level, tail, &stretch);
     for (size_t f = 0; f < cohort->figure_count; f++) {
         struct fth_judge_model *model = &cohort->figures[f].model;
         if (cohort->figures[f].why)
@@ -328,6 +331,28 @@ void fth_judge_common_tail(struct fth_judge_cohort *cohort)
 static double median_variance(double runs)
 {
     return MEDIAN_FACTOR / (runs + MEDIAN_FACTOR - 1);
+}
+
+/* Returns the deviation that the part `level` of the measurements exceeds. Deviations beyond a gap
+ * do not count if they are few: these are intermittent faults. */
+static double outer_deviation(const struct fth_sketch *repeats, double level, double gap)
+{
+    const double all = (double)repeats->count;
+    double beyond = 0, separated = 0, last = 0;
+    for (size_t i = repeats->bin_count; i > 0; i--) {
+        const double deviation = fth_sketch_bin_log(&repeats->bins[i - 1]);
+        if (last - deviation > gap && beyond <= MAX_SEPARATED_BETTER * all)
+            separated = beyond;
+        beyond += repeats->bins[i - 1].count;
+        last = deviation;
+    }
+    beyond = 0;
+    for (size_t i = repeats->bin_count; i > 0; i--) {
+        beyond += repeats->bins[i - 1].count;
+        if (beyond > separated + level * (all - separated))
+            return expm1(fth_sketch_bin_log(&repeats->bins[i - 1]));
+    }
+    return 0;
 }
 
 /* Sets the variance of one measurement, and how many there are per GPU. */
@@ -350,10 +375,10 @@ static void fit_noise(const struct fth_reference_figure *reference, struct fth_j
         return;
     /* The tail of single measurements: an outer quantile of the deviations in both directions. */
     const double level = fmax(2 * TAIL_GPUS / count, 1e-3);
-    const double outer = fth_sketch_quantile(&reference->repeats, 1 - level) - 1;
+    const double outer = outer_deviation(&reference->repeats, level, GAP * quartile);
     double stretch;
     model->noise_freedom =
-        freedom_for(student_ratios(tails, level / 2, 0.125), outer / quartile, &stretch);
+        freedom_for(student_ratios(tails, level / 2, 0.125), level / 2, outer / quartile, &stretch);
     model->noise2 *= stretch * stretch;
 }
 

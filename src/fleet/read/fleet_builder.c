@@ -92,8 +92,8 @@ static enum fth_status add_value(struct fth_fleet_builder *builder, uint32_t fig
     if (!fth_grow((void **)&builder->values, builder->value_count, &builder->value_capacity,
                   sizeof *builder->values))
         return fth_no_memory(error, operation, builder->draft.file);
-    builder->values[builder->value_count++] =
-        (struct fth_fleet_value){figure, (float)confidence, number, text};
+    builder->values[builder->value_count++] = (struct fth_fleet_value){
+        figure, confidence >= 0 && confidence <= 1 ? (float)confidence : NAN, number, text};
     return FTH_OK;
 }
 
@@ -204,6 +204,13 @@ static const char *list_text(struct fth_fleet_builder *builder,
     return text->failed ? NULL : fth_fleet_intern(builder->fleet, text->data);
 }
 
+/* Returns whether a list is compared as a whole. */
+static bool is_exact(const char *figure)
+{
+    const enum fth_fleet_kind kind = fth_fleet_kind_of(figure);
+    return kind == FTH_FLEET_EXACT || kind == FTH_FLEET_STATE;
+}
+
 enum fth_status fth_fleet_builder_put(struct fth_fleet_builder *builder, const char *section,
                                       const struct fth_fleet_attribute *attribute,
                                       struct fth_error *error)
@@ -224,8 +231,8 @@ enum fth_status fth_fleet_builder_put(struct fth_fleet_builder *builder, const c
     const bool is_list = attribute->texts || attribute->numbers;
     if (strcmp(name, "l2.latency_by_sm_cycles") == 0 && attribute->numbers)
         return keep_fingerprint(builder, attribute->numbers, attribute->count, error);
-    if (is_list && fth_fleet_kind_of(name) == FTH_FLEET_CONTEXT)
-        return FTH_OK; /* long raw data that is not judged */
+    if (is_list && !is_exact(name))
+        return FTH_OK; /* raw data that is not judged */
     const char *text = is_list ? list_text(builder, attribute) : attribute->text;
     if (is_list && !text)
         return fth_no_memory(error, operation, builder->draft.file);

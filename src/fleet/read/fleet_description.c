@@ -1,5 +1,6 @@
 /* Descriptions (fathom-gpu/1) as measurements. A document is read directly, without building a
- * description of it: this takes a third of the time, and what is not a figure is not checked. */
+ * description of it, which takes less time; the values of attributes are checked only as far as
+ * they are figures. */
 #include "fleet/fleet.h"
 
 #include <math.h>
@@ -145,5 +146,33 @@ enum fth_status fth_fleet_add_gpu(struct fth_fleet *fleet, const struct fth_gpu 
     if (status == FTH_OK)
         status = fth_fleet_builder_finish(&builder, error);
     fth_fleet_builder_fini(&builder);
+    return status;
+}
+
+/* ---- documents of any kind ---- */
+
+enum fth_status fth_fleet_add_document(struct fth_fleet_builder *builder, const char *file,
+                                       const char *path, const char *text, size_t size,
+                                       struct fth_error *error)
+{
+    struct fth_json_document document = {0};
+    const size_t figures = builder->fleet->figure_count;
+    fth_fleet_builder_reset(builder, file, path);
+    enum fth_status status = fth_json_parse(file, text, size, &document, error);
+    if (status != FTH_OK)
+        return status;
+    const char *schema = fth_json_string(fth_json_get(document.root, "schema"));
+    if (schema && strcmp(schema, "fathom-gpu/1") == 0)
+        status = fth_fleet_add_description(builder, document.root, error);
+    else if (schema && strcmp(schema, "fathom-fleet-record/1") == 0)
+        status = fth_fleet_add_record(builder, document.root, error);
+    else
+        status = fth_fail(error, FTH_INVALID, operation, file,
+                          "it is neither a GPU description (fathom-gpu/1) nor a measurement "
+                          "(fathom-fleet-record/1): its \"schema\" is %s",
+                          schema ? schema : "missing");
+    if (status != FTH_OK)
+        fth_fleet_forget_figures(builder->fleet, figures);
+    fth_json_fini(&document);
     return status;
 }

@@ -49,33 +49,6 @@ struct pool {
 
 /* ---- documents ---- */
 
-/* Adds the measurement of one document. */
-static enum fth_status add_document(struct fth_fleet_builder *builder, const char *file,
-                                    const char *path, const char *text, size_t size,
-                                    struct fth_error *error)
-{
-    struct fth_json_document document = {0};
-    const size_t figures = builder->fleet->figure_count;
-    fth_fleet_builder_reset(builder, file, path);
-    enum fth_status status = fth_json_parse(file, text, size, &document, error);
-    if (status != FTH_OK)
-        return status;
-    const char *schema = fth_json_string(fth_json_get(document.root, "schema"));
-    if (schema && strcmp(schema, "fathom-gpu/1") == 0)
-        status = fth_fleet_add_description(builder, document.root, error);
-    else if (schema && strcmp(schema, "fathom-fleet-record/1") == 0)
-        status = fth_fleet_add_record(builder, document.root, error);
-    else
-        status = fth_fail(error, FTH_INVALID, operation, file,
-                          "it is neither a GPU description (fathom-gpu/1) nor a measurement "
-                          "(fathom-fleet-record/1): its \"schema\" is %s",
-                          schema ? schema : "missing");
-    if (status != FTH_OK)
-        fth_fleet_forget_figures(builder->fleet, figures);
-    fth_json_fini(&document);
-    return status;
-}
-
 /* Adds a problem of a file or, if `line` is not 0, of a line of it. Keeps the first one as an error
  * as well. */
 static enum fth_status add_problem(struct worker *worker, size_t line,
@@ -132,9 +105,9 @@ static enum fth_status add_lines(struct worker *worker, struct fth_error *error)
             continue; /* an empty line */
         name.size = 0;
         fth_buffer_format(&name, "%s:%zu", piece->file->name, line);
-        status = name.failed
-                     ? fth_no_memory(error, operation, piece->file->path)
-                     : add_document(&worker->builder, name.data, name.data, text + at, size, &own);
+        status = name.failed ? fth_no_memory(error, operation, piece->file->path)
+                             : fth_fleet_add_document(&worker->builder, name.data, name.data,
+                                                      text + at, size, &own);
         if (!is_problem(status)) {
             if (status != FTH_OK)
                 fth_error_move(error, &own);
@@ -163,10 +136,11 @@ static enum fth_status add_piece(struct worker *worker, struct fth_error *error)
         return add_lines(worker, error);
     enum fth_status status = fth_fleet_piece_read(piece, &own);
     if (status == FTH_OK)
-        status = piece->text.size == 0
-                     ? fth_fail(&own, FTH_INVALID, operation, piece->file->name, "it is empty")
-                     : add_document(&worker->builder, piece->file->name, piece->file->path,
-                                    piece->text.data, piece->text.size, &own);
+        status =
+            piece->text.size == 0
+                ? fth_fail(&own, FTH_INVALID, operation, piece->file->name, "it is empty")
+                : fth_fleet_add_document(&worker->builder, piece->file->name, piece->file->path,
+                                         piece->text.data, piece->text.size, &own);
     if (is_problem(status))
         return add_problem(worker, 0, &own, error);
     return status == FTH_OK ? FTH_OK : fth_error_move(error, &own);

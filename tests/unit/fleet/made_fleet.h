@@ -69,11 +69,14 @@ struct made_fault {
 struct made_plan {
     size_t gpus, runs;
     uint64_t seed;
-    double scale;        /* of all spreads; 0: 1 */
-    double freedom;      /* of Student's t distribution of the spreads; 0: normal */
+    double scale;   /* of all spreads; 0: 1 */
+    double freedom; /* of Student's t distribution of the spreads; 0: normal */
     size_t gpus_per_host;
-    size_t faulty;       /* this many GPUs, from the first on, have the faults */
-    struct made_fault faults[4];
+    double jitter;      /* if not 0: GPUs are equal but for bandwidths, +- this fraction */
+    const char *driver; /* NULL: "580" */
+    size_t first;       /* index of the first GPU, for its name */
+    size_t faulty;      /* this many GPUs, from the first on, have the faults */
+    struct made_fault faults[8];
 };
 
 /* Returns a number of Student's t distribution with a whole number of degrees of freedom, scaled so
@@ -94,6 +97,8 @@ static inline double made_noise(struct fth_rng *rng, double freedom)
 /* Rounds as descriptions do: latencies to tenths, other numbers to four digits. */
 static inline double made_rounded(const char *name, double value)
 {
+    if (!(value > 0))
+        return value;
     if (strstr(name, "_cycles") || strstr(name, "_ns"))
         return round(value * 10) / 10;
     const double unit = pow(10, floor(log10(value)) - 3);
@@ -104,16 +109,19 @@ static inline double made_value(const struct made_plan *plan, const struct made_
                                 size_t gpu, size_t run, double offset, struct fth_rng *rng)
 {
     const double scale = plan->scale > 0 ? plan->scale : 1;
-    double value =
-        figure->centre *
-        exp(scale * (offset + figure->noise * made_noise(rng, plan->freedom)));
+    const double deviation =
+        plan->jitter > 0
+            ? (strstr(figure->name, "_per_s") ? plan->jitter * (2 * fth_rng_unit(rng) - 1) : 0)
+            : scale * (offset + figure->noise * made_noise(rng, plan->freedom));
+    double value = figure->centre * exp(deviation);
     for (size_t i = 0; i < FTH_COUNT(plan->faults) && gpu < plan->faulty; i++) {
         const struct made_fault *fault = &plan->faults[i];
         if (fault->figures && strncmp(figure->name, fault->figures, strlen(fault->figures)) == 0 &&
             (fault->runs == 0 || run < fault->runs))
             value *= fault->factor;
     }
-    return figure->noise > 0 ? made_rounded(figure->name, value) : value;
+    return figure->noise > 0 || strstr(figure->name, "_ns") ? made_rounded(figure->name, value)
+                                                            : value;
 }
 
 /* Adds the measurements of a plan to a fleet. */
@@ -128,9 +136,9 @@ static inline void made_add(struct fth_fleet *fleet, const struct made_plan *pla
         for (size_t r = 0; r < plan->runs; r++) {
             struct fth_fleet_value values[FTH_COUNT(h200)];
             char uuid[40], host[40], file[64];
-            snprintf(uuid, sizeof uuid, "GPU-%06zu", g);
+            snprintf(uuid, sizeof uuid, "GPU-%06zu", g + plan->first);
             snprintf(host, sizeof host, "node%zu",
-                     plan->gpus_per_host ? g / plan->gpus_per_host : g);
+                     (g + plan->first) / (plan->gpus_per_host ? plan->gpus_per_host : 1));
             snprintf(file, sizeof file, "%s-%zu.json", uuid, r);
             for (size_t f = 0; f < FTH_COUNT(h200); f++)
                 values[f] = (struct fth_fleet_value){
@@ -143,7 +151,7 @@ static inline void made_add(struct fth_fleet *fleet, const struct made_plan *pla
                         .uuid = uuid,
                         .host = host,
                         .model = "NVIDIA H200",
-                        .driver = "580",
+                        .driver = plan->driver ? plan->driver : "580",
                         .board = "692-2G520",
                         .backend = "cuda"},
                 .time = (int64_t)(1000 * r + 1),

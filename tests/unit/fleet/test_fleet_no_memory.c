@@ -1,0 +1,102 @@
+/* Tests that fleets without memory fail with FTH_NO_MEMORY, and that nothing is left (tests/leaks
+ * checks that). Each test makes one allocation fail: the first one, then the second one, and so on,
+ * until everything succeeds. */
+#include "failing.h"
+#include "fleet_parts.h"
+#include "folder.h"
+
+#include <stdlib.h>
+
+static const char records[] =
+    "{\"schema\": \"fathom-fleet-record/1\", \"gpu\": \"A\", \"model\": \"M\", \"figures\": "
+    "{\"l2.latency_ns\": 7, \"l2.ways\": 3}, \"fingerprint\": [1, 2]}\n"
+    "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"M\", \"vbios\": \"v\", "
+    "\"max_grid_dims\": [1, 2, 3]}, \"elements\": {\"l2\": {\"latency_ns\": {\"value\": 5}}}}\n"
+    "damaged\n";
+
+/* Reads a file, and writes and merges its reference. */
+static enum fth_status process(struct fth_error *error)
+{
+    struct fth_fleet *fleet = NULL;
+    struct fth_fleet_reference *reference = NULL, *again = NULL;
+    struct fth_fleet_options options = FTH_FLEET_OPTIONS(.threads = 1);
+    char *text = NULL;
+    size_t size = 0;
+    enum fth_status status = fth_fleet_create(&fleet, error);
+    if (status == FTH_OK)
+        status = fth_fleet_add_path(fleet, "records.jsonl", &options, error);
+    if (status == FTH_OK)
+        status = fth_fleet_read_groups(fleet, "groups.csv", error);
+    if (status == FTH_OK)
+        status = fth_fleet_refer(fleet, NULL, &reference, error);
+    if (status == FTH_OK)
+        status = fth_fleet_reference_text(reference, &text, &size, error);
+    if (status == FTH_OK)
+        status = fth_reference_read_text("again", text, size, &again, error);
+    if (status == FTH_OK)
+        status = fth_fleet_reference_merge(again, reference, error);
+    fth_free(text);
+    text = NULL;
+    if (status == FTH_OK)
+        status = fth_fleet_records(fleet, &text, &size, error);
+    if (status == FTH_OK) {
+        assert_int_equal(fleet->measurement_count, 2);
+        assert_int_equal(fleet->problem_count, 1);
+        assert_int_equal(again->cohort_count, 2); /* only one has a VBIOS */
+        assert_int_equal(again->cohorts[0].cohort.gpu_count, 2);
+    }
+    fth_free(text);
+    fth_fleet_reference_destroy(reference);
+    fth_fleet_reference_destroy(again);
+    fth_fleet_destroy(fleet);
+    return status;
+}
+
+static void fleets_need_every_allocation(void **state)
+{
+    (void)state;
+    write_plain("records.jsonl", records, strlen(records));
+    write_plain("groups.csv", "n1,r1\n", 6);
+    for (size_t number = 1;; number++) {
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        const enum fth_status status = process(&error);
+        if (!has_failed()) {
+            assert_int_equal(status, FTH_OK);
+            assert_true(number > 50);
+            break;
+        }
+        if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY || !error.operation[0])
+            fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
+    }
+    fail_from(0, false);
+}
+
+static void folders_need_every_allocation(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (size_t number = 1; failed; number++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_fleet *fleet = new_fleet();
+        struct fth_fleet_options options = FTH_FLEET_OPTIONS(.threads = 1);
+        fail_from(number, false);
+        const enum fth_status status = fth_fleet_add_path(fleet, ".", &options, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        if (!failed)
+            assert_int_equal(status, FTH_OK);
+        else if (status != FTH_NO_MEMORY)
+            fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
+        fth_fleet_destroy(fleet);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fleets_need_every_allocation),
+        cmocka_unit_test(folders_need_every_allocation),
+    };
+    return cmocka_run_group_tests_name("fleet-no-memory", tests, enter_folder, leave_folder);
+}
