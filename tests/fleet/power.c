@@ -29,8 +29,8 @@ static const struct fault {
     {"l2-partition:5", NULL, "partition"},
     {"l2-partition:10", NULL, "partition"},
     {"sms:-2", NULL, "SM"},
-    {"latency:2", NULL, "latenc"},
-    {"latency:5", NULL, "latenc"},
+    {"latency:2", NULL, "L2"},
+    {"latency:5", NULL, "L2"},
     {"clock:-5", NULL, "clock"},
     {"link:half", NULL, "PCI Express"},
     {"no-gpu", NULL, "simulated"},
@@ -38,7 +38,7 @@ static const struct fault {
     {"memory-bandwidth:-20", "20%", NULL},
     {"clock:-20", "20%", NULL},
 };
-enum { FAULTS = sizeof faults / sizeof faults[0], MAX_FAULTY = 256 };
+enum { FAULTS = sizeof faults / sizeof faults[0], MAX_FAULTY = 20 };
 
 /* A kind of fleets. */
 struct scenario {
@@ -97,7 +97,8 @@ static unsigned trials_of(const struct scenario *scenario, const struct fault *f
 }
 
 /* Chooses the faults of the next fleet: those that were tried least. At most one GPU in 50 is
- * faulty, but at least one is. Writes the texts and the indices of the faults. */
+ * faulty, and at most MAX_FAULTY are, but at least one is. Writes the texts and the indices of the
+ * faults. */
 static size_t choose_faults(const struct scenario *scenario, const struct counts *counts,
                             char texts[MAX_FAULTY][64], size_t *chosen)
 {
