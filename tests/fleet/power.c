@@ -38,7 +38,7 @@ static const struct fault {
     {"memory-bandwidth:-20", "20%", NULL},
     {"clock:-20", "20%", NULL},
 };
-enum { FAULTS = sizeof faults / sizeof faults[0], MAX_FAULTY = 20 };
+enum { FAULTS = sizeof faults / sizeof faults[0], MAX_FAULTY = 100 };
 
 /* A kind of fleets. */
 struct scenario {
@@ -96,19 +96,38 @@ static unsigned trials_of(const struct scenario *scenario, const struct fault *f
     return is_goal ? scenario->trials : scenario->others;
 }
 
+/* Returns whether two faults are of the same kind: equal up to the colon. */
+static bool same_kind(const struct fault *a, const struct fault *b)
+{
+    const size_t length = strcspn(a->name, ":");
+    return length == strcspn(b->name, ":") && strncmp(a->name, b->name, length) == 0;
+}
+
+/* Returns the number of the chosen faults that are of the kind of fault `f`. */
+static size_t count_kind(const size_t *chosen, size_t count, size_t f)
+{
+    size_t equal = 0;
+    for (size_t i = 0; i < count; i++)
+        equal += same_kind(&faults[chosen[i]], &faults[f]);
+    return equal;
+}
+
 /* Chooses the faults of the next fleet: those that were tried least. At most one GPU in 50 is
- * faulty, and at most MAX_FAULTY are, but at least one is. Writes the texts and the indices of the
- * faults. */
+ * faulty and at most one in 1,000 has a fault of a kind, but at least one. Writes the texts and the
+ * indices of the faults. */
 static size_t choose_faults(const struct scenario *scenario, const struct counts *counts,
                             char texts[MAX_FAULTY][64], size_t *chosen)
 {
+    const size_t most = scenario->gpus < 100 ? 1 : scenario->gpus / 50,
+                 most_of_kind = scenario->gpus < 2000 ? 1 : scenario->gpus / 1000;
     unsigned planned[FAULTS];
-    size_t count = 0, most = scenario->gpus < 100 ? 1 : scenario->gpus / 50;
+    size_t count = 0;
     memcpy(planned, counts->trials, sizeof planned);
     while (count < most && count < MAX_FAULTY) {
         size_t least = FAULTS;
         for (size_t f = 0; f < FAULTS; f++)
             if (planned[f] < trials_of(scenario, &faults[f]) &&
+                count_kind(chosen, count, f) < most_of_kind &&
                 (least == FAULTS || planned[f] < planned[least]))
                 least = f;
         if (least == FAULTS)

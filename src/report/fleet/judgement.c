@@ -50,12 +50,6 @@ const char *fth_verdict_name(enum fth_fleet_verdict verdict)
     return names[verdict];
 }
 
-const char *fth_fleet_kind_name(enum fth_fleet_kind kind)
-{
-    static const char *const names[] = {"rate", "time", "exact", "state", "context"};
-    return names[kind];
-}
-
 const struct fth_fleet_gpu *fth_judged_gpu(const struct fth_fleet_judgement *judgement,
                                            const struct fth_fleet_result *result)
 {

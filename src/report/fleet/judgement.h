@@ -26,8 +26,6 @@ fth_judgement_writer fth_judgement_text, fth_judgement_json, fth_judgement_csv, 
 
 /* Returns a verdict as a word: "healthy", "suspect", "failed", "not_judged". */
 const char *fth_verdict_name(enum fth_fleet_verdict verdict);
-/* Returns the kind of a figure as a word: "rate", "time", "exact", "state", "context". */
-const char *fth_fleet_kind_name(enum fth_fleet_kind kind);
 /* Returns a GPU of the judgement's fleet. */
 const struct fth_fleet_gpu *fth_judged_gpu(const struct fth_fleet_judgement *judgement,
                                            const struct fth_fleet_result *result);
@@ -57,6 +55,10 @@ bool fth_judgement_heat_map(const struct fth_fleet_judgement *judgement,
 
 /* ---- judgement_text.c, judgement_cohorts.c ---- */
 
+/* Appends `before`, a text that comes from a file, made printable, and `after`. Appends nothing if
+ * the text is NULL. */
+void fth_foreign_text(const char *before, const char *text, const char *after,
+                      struct fth_buffer *out);
 /* Appends a number of a figure with a unit, chosen by the end of the figure's name. */
 void fth_figure_text(const char *figure, double number, struct fth_buffer *out);
 /* Appends the usual figures of each cohort, and the figures that could not be judged. */

@@ -106,12 +106,12 @@ static void put_reasons(const struct fth_fleet_cohort_summary *cohort,
             if (!cohort->figures[j].reason || strcmp(cohort->figures[j].reason, reason) != 0)
                 continue;
             if (options->all || count < MAX_REASON_FIGURES)
-                fth_buffer_format(&text, "%s%s", count ? ", " : "", cohort->figures[j].name);
+                fth_foreign_text(count ? ", " : "", cohort->figures[j].name, "", &text);
             count++;
         }
         if (!options->all && count > MAX_REASON_FIGURES)
             fth_buffer_format(&text, " and %zu more", count - MAX_REASON_FIGURES);
-        fth_buffer_format(&text, ": %s\n", reason);
+        fth_foreign_text(": ", reason, "\n", &text);
     }
     fth_write_prose(&text, options, out);
 }
@@ -121,21 +121,20 @@ static void put_cohort(const struct fth_fleet_cohort_summary *cohort,
 {
     const struct fth_fleet_cohort *of = &cohort->cohort;
     struct fth_buffer head = {0};
-    fth_buffer_format(&head, "\n%s", of->model ? of->model : "unknown model");
+    fth_foreign_text("\n", of->model ? of->model : "unknown model", "", &head);
     if (of->simulated)
         fth_buffer_text(&head, ", simulated");
     else if (of->backend && strcmp(of->backend, "cuda") != 0)
-        fth_buffer_format(&head, ", %s", of->backend);
-    if (of->driver)
-        fth_buffer_format(&head, ", driver %s", of->driver);
-    if (of->board)
-        fth_buffer_format(&head, ", board %s", of->board);
+        fth_foreign_text(", ", of->backend, "", &head);
+    fth_foreign_text(", driver ", of->driver, "", &head);
+    fth_foreign_text(", board ", of->board, "", &head);
     fth_buffer_format(&head, ": %zu GPU%s, %zu measurement%s\n", of->gpu_count,
                       of->gpu_count == 1 ? "" : "s", cohort->measurement_count,
                       cohort->measurement_count == 1 ? "" : "s");
-    if (cohort->reason)
-        fth_buffer_format(&head, "%s\n", cohort->reason);
+    fth_foreign_text("Not judged: ", cohort->reason, "\n", &head);
     fth_write_prose(&head, options, out);
+    if (cohort->reason)
+        return;
     put_figures(cohort, options, out);
     put_reasons(cohort, options, out);
 }

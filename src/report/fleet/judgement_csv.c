@@ -39,7 +39,7 @@ static void finding_cells(const struct fth_fleet_finding *finding, struct fth_bu
     fth_csv_cell(out, finding->figure, false);
     fth_csv_cell(out, fth_fleet_kind_name(finding->kind), false);
     value_cell(finding->value, finding->text, out);
-    value_cell(finding->usual, finding->usual_text, out);
+    value_cell(fth_round_digits(finding->usual, 7), finding->usual_text, out);
     number_cell(out, fth_round_digits(finding->effect, 5), false);
     fth_csv_cell(out, finding->worse ? "yes" : "no", false);
     number_cell(out, fth_round_digits(finding->distance, 5), false);
@@ -92,8 +92,7 @@ static void measurement_rows(const struct fth_fleet *fleet,
     for (size_t i = 0; i < measurement->value_count; i++) {
         const struct fth_fleet_value *value = &measurement->values[i];
         fth_buffer_append(out, begin->data ? begin->data : "", begin->size);
-        fth_buffer_text(out, fleet->figures[value->figure].name);
-        fth_buffer_text(out, ",");
+        fth_csv_cell(out, fleet->figures[value->figure].name, false);
         if (isfinite(value->number)) {
             fth_buffer_text(out, fth_number_format(value->number, number, sizeof number));
             fth_buffer_text(out, ",\n");

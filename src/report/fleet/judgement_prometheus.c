@@ -143,6 +143,14 @@ static void put_effects(const struct fth_fleet_judgement *judgement, const struc
     }
 }
 
+static double count_worse(const struct fth_fleet_result *result)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < result->finding_count; i++)
+        count += result->findings[i].worse;
+    return (double)count;
+}
+
 /* Metrics with one sample per GPU. */
 static void put_gpus(const struct fth_fleet_judgement *judgement, const struct labels *labels,
                      struct fth_buffer *out)
@@ -153,10 +161,10 @@ static void put_gpus(const struct fth_fleet_judgement *judgement, const struct l
         begin_sample("fathom_gpu_verdict", &labels->items[i], NULL, out);
         put_value((double)judgement->results[i].verdict, out);
     }
-    put_head("fathom_gpu_findings", "Number of figures that differ from the usual value.", out);
+    put_head("fathom_gpu_findings", "Number of figures that are worse than usual.", out);
     for (size_t i = 0; i < labels->count; i++) {
         begin_sample("fathom_gpu_findings", &labels->items[i], NULL, out);
-        put_value((double)judgement->results[i].finding_count, out);
+        put_value(count_worse(&judgement->results[i]), out);
     }
     put_head("fathom_gpu_measured_timestamp_seconds", "Time of the last measurement.", out);
     for (size_t i = 0; i < labels->count; i++) {

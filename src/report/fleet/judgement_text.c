@@ -25,7 +25,18 @@ void fth_figure_text(const char *figure, double number, struct fth_buffer *out)
         fth_buffer_format(out, number >= 1e12 ? "%.3f TB/s" : "%.1f GB/s",
                           number / (number >= 1e12 ? 1e12 : 1e9));
     else
-        fth_buffer_text(out, fth_number_format(fth_round_digits(number, 5), text, sizeof text));
+        fth_buffer_text(out, fth_number_format(fth_round_digits(number, 4), text, sizeof text));
+}
+
+void fth_foreign_text(const char *before, const char *text, const char *after,
+                      struct fth_buffer *out)
+{
+    enum { MAX_COLUMNS = 400 }; /* Chosen: several lines. */
+    if (!text)
+        return;
+    fth_buffer_text(out, before);
+    fth_text_append(out, text, MAX_COLUMNS, "...");
+    fth_buffer_text(out, after);
 }
 
 /* Appends "N GPUs", "1 GPU". */
@@ -47,7 +58,7 @@ static void put_summary(const struct fth_fleet_judgement *judgement,
                       judgement->healthy, judgement->suspect, judgement->failed,
                       judgement->not_judged);
     for (size_t i = 0; i < judgement->note_count; i++)
-        fth_buffer_format(&text, "%s\n", judgement->notes[i]);
+        fth_foreign_text("", judgement->notes[i], "\n", &text);
     fth_write_prose(&text, options, out);
 }
 
@@ -56,7 +67,7 @@ static void put_summary(const struct fth_fleet_judgement *judgement,
 /* Appends the cells of a finding: figure, value, usual value, effect. */
 static void finding_cells(const struct fth_fleet_finding *finding, struct fth_buffer cells[4])
 {
-    fth_buffer_text(&cells[0], finding->figure);
+    fth_text_append(&cells[0], finding->figure, 60, "...");
     if (finding->text)
         fth_text_append(&cells[1], finding->text, 30, "...");
     else if (!isnan(finding->value))
@@ -72,17 +83,21 @@ static void finding_cells(const struct fth_fleet_finding *finding, struct fth_bu
         fth_buffer_format(&cells[3], "%+.1f %%", 100 * finding->effect);
 }
 
-/* Appends the end of the line of a finding, and its note in a line of its own. */
-static void end_finding(const struct fth_fleet_finding *finding, struct fth_buffer *line)
+/* Appends the end of the line of a finding, and its note in a line of its own, unless that is the
+ * cause that was named already. */
+static void end_finding(const struct fth_fleet_finding *finding, const char *cause,
+                        struct fth_buffer *line)
 {
     if (finding->deviating && finding->deviating < finding->measurements)
         fth_buffer_format(line, "  in %zu of %zu measurements", finding->deviating,
                           finding->measurements);
+    if (!finding->worse)
+        fth_buffer_text(line, "  better than usual");
     while (line->size && line->data[line->size - 1] == ' ')
         line->data[--line->size] = '\0';
     fth_buffer_text(line, "\n");
-    if (finding->note)
-        fth_buffer_format(line, "    %s\n", finding->note);
+    if (!cause || !finding->note || strcmp(cause, finding->note) != 0)
+        fth_foreign_text("    ", finding->note, "\n", line);
 }
 
 /* Appends the findings of a GPU as aligned columns. A line that is too wide is broken. */
@@ -116,7 +131,7 @@ static void put_findings(const struct fth_fleet_result *result,
             line.failed = line.failed || rows[i][j].failed;
             fth_buffer_fini(&rows[i][j]);
         }
-        end_finding(&result->findings[i], &line);
+        end_finding(&result->findings[i], result->cause, &line);
         fth_write_prose(&line, options, out);
     }
     if (count < result->finding_count)
@@ -131,16 +146,12 @@ static void put_gpu(const struct fth_fleet_judgement *judgement,
     static const char *const verdicts[] = {"healthy", "suspect", "failed", "not judged"};
     const struct fth_fleet_gpu *gpu = fth_judged_gpu(judgement, result);
     struct fth_buffer text = {0};
-    fth_buffer_format(&text, "\n%s", gpu->name);
-    if (gpu->host && strcmp(gpu->host, gpu->name) != 0)
-        fth_buffer_format(&text, " on %s", gpu->host);
-    if (gpu->group)
-        fth_buffer_format(&text, " (%s)", gpu->group);
+    fth_foreign_text("\n", gpu->name, "", &text);
+    fth_foreign_text(" on ", gpu->host, "", &text);
+    fth_foreign_text(" (", gpu->group, ")", &text);
     fth_buffer_format(&text, ": %s\n", verdicts[result->verdict]);
-    if (result->cause)
-        fth_buffer_format(&text, "  %s\n", result->cause);
-    if (result->reason)
-        fth_buffer_format(&text, "  %s\n", result->reason);
+    fth_foreign_text("  ", result->cause, "\n", &text);
+    fth_foreign_text("  ", result->reason, "\n", &text);
     fth_write_prose(&text, options, out);
     put_findings(result, options, out);
 }
@@ -174,9 +185,10 @@ static void put_groups(const struct fth_fleet_judgement *judgement,
     fth_buffer_text(&text, "\nGPUs that differ together from the others:\n");
     for (size_t i = 0; i < judgement->group_count && (options->all || i < MAX_GROUPS); i++) {
         const struct fth_fleet_group_finding *group = &judgement->groups[i];
-        fth_buffer_format(&text, "  %s %s (", group->kind, group->name);
+        fth_buffer_format(&text, "  %s ", group->kind);
+        fth_foreign_text("", group->name, " (", &text);
         put_count(group->gpu_count, "GPU", &text);
-        fth_buffer_format(&text, "): %s ", group->figure);
+        fth_foreign_text("): ", group->figure, " ", &text);
         fth_figure_text(group->figure, group->value, &text);
         fth_buffer_text(&text, ", usually ");
         fth_figure_text(group->figure, group->usual, &text);
@@ -211,12 +223,12 @@ static size_t put_reason(const struct fth_fleet_judgement *judgement,
     fth_buffer_text(text, "  ");
     for (size_t i = 0; i < same && i < MAX_NAMES; i++) {
         const struct fth_fleet_gpu *gpu = fth_judged_gpu(judgement, first[i]);
-        fth_buffer_format(text, "%s%s%s%s", i ? ", " : "", gpu->name, gpu->host ? " on " : "",
-                          gpu->host ? gpu->host : "");
+        fth_foreign_text(i ? ", " : "", gpu->name, "", text);
+        fth_foreign_text(" on ", gpu->host, "", text);
     }
     if (same > MAX_NAMES)
         fth_buffer_format(text, " and %zu more", same - MAX_NAMES);
-    fth_buffer_format(text, ": %s\n", *reason ? reason : "no reason is known");
+    fth_foreign_text(": ", *reason ? reason : "no reason is known", "\n", text);
     return same;
 }
 
@@ -244,8 +256,10 @@ static void put_problems(const struct fth_fleet *fleet, const struct fth_report_
     struct fth_buffer text = {0};
     if (fleet->problem_count)
         fth_buffer_text(&text, "\nFiles without a measurement of a GPU:\n");
-    for (size_t i = 0; i < fleet->problem_count && i < MAX_PROBLEMS; i++)
-        fth_buffer_format(&text, "  %s: %s\n", fleet->problems[i].file, fleet->problems[i].reason);
+    for (size_t i = 0; i < fleet->problem_count && i < MAX_PROBLEMS; i++) {
+        fth_foreign_text("  ", fleet->problems[i].file, "", &text);
+        fth_foreign_text(": ", fleet->problems[i].reason, "\n", &text);
+    }
     if (fleet->problem_count > MAX_PROBLEMS)
         fth_buffer_format(&text, "  and %zu more\n", fleet->problem_count - MAX_PROBLEMS);
     fth_write_prose(&text, options, out);
