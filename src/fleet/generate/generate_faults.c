@@ -32,11 +32,11 @@ static const struct kind {
     double scale;     /* of the number in the text */
     double low, high; /* the allowed sizes, in the unit of the text */
 } kinds[] = {
-    [FTH_FAULT_MEMORY_BANDWIDTH] = {"memory-bandwidth", "percent", 0.01, -99, 99},
-    [FTH_FAULT_L2_PARTITION] = {"l2-partition", "percent", 0.01, -90, 900},
+    [FTH_FAULT_MEMORY_BANDWIDTH] = {"memory-bandwidth", "a change in percent", 0.01, -99, 99},
+    [FTH_FAULT_L2_PARTITION] = {"l2-partition", "a change in percent", 0.01, -90, 900},
     [FTH_FAULT_SMS] = {"sms", "a number of SMs", 1, -10000, 10000},
-    [FTH_FAULT_LATENCY] = {"latency", "percent", 0.01, -90, 900},
-    [FTH_FAULT_CLOCK] = {"clock", "percent", 0.01, -90, 90},
+    [FTH_FAULT_LATENCY] = {"latency", "a change in percent", 0.01, -90, 900},
+    [FTH_FAULT_CLOCK] = {"clock", "a change in percent", 0.01, -90, 90},
     [FTH_FAULT_LINK] = {"link", "'half' or a fraction", 1, 0, 1},
     [FTH_FAULT_ECC] = {"ecc", "a number of errors", 1, 1, 1e9},
     [FTH_FAULT_NO_GPU] = {"no-gpu", NULL, 1, 0, 0},
