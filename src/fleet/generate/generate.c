@@ -184,7 +184,10 @@ static enum fth_status add_card(struct state *state, size_t gpu, struct fth_flee
         draft->time = FIRST_TIME + (int64_t)m * DAY;
         fth_format(file, sizeof file, "%s-%s-%zu.json", draft->gpu.host, draft->gpu.uuid, m + 1);
         draft->file = file;
-        FTH_TRY(fth_fleet_add(state->fleet, draft, error));
+        const enum fth_status status = fth_fleet_add(state->fleet, draft, error);
+        draft->file = NULL;
+        if (status != FTH_OK)
+            return status;
     }
     return FTH_OK;
 }
