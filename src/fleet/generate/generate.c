@@ -3,7 +3,10 @@
  * Each generated card differs from the mean card by an offset per figure, drawn from a normal
  * distribution with the covariance that the real cards have (generate_base.c). Each of its
  * measurements adds the residuals of one run of a real card, its parent, and copies from this run
- * what is not a number of performance. Numbers are rounded like the measured ones.
+ * what is not a number of performance. A part of the variance comes from a second run of the
+ * parent: otherwise an unusual run would recur exactly in many GPUs, and stand apart from the
+ * others as no real distribution does (B. W. Silverman and G. A. Young, "The Bootstrap: To Smooth
+ * or Not to Smooth?", Biometrika 74, 1987). Numbers are rounded like the measured ones.
  *
  * What is assumed: the shape of the distribution between cards, above all its tails, because few
  * cards were measured; and that noise does not depend on the card's offset. */
@@ -29,6 +32,8 @@ static const double WHISKERS = 2 * 2.698;
 /* Variance of a figure that cards have in common with all other figures, in published spreads.
  * Chosen, not published. */
 static const double COMMON = 0.5;
+/* Part of the variance of the noise that comes from the second run. Chosen. */
+static const double SMOOTHING = 0.1;
 
 struct state {
     struct fth_generate_base base;
@@ -114,8 +119,17 @@ static void draw_card(struct state *state)
         state->sm_offset[sm] = base->sm_between[sm] * draw_normal(&state->rng);
 }
 
+/* Returns the noise of a figure in a measurement that is made from two real runs. */
+static double draw_noise(const struct fth_generate_base *base, size_t row, size_t second, size_t k)
+{
+    const double first = base->residuals[row * base->from->figure_count + k],
+                 other = base->residuals[second * base->from->figure_count + k];
+    return isnan(other) ? first : sqrt(1 - SMOOTHING) * first + sqrt(SMOOTHING) * other;
+}
+
 /* Draws the values of one measurement of the card, before faults and rounding. */
-static void draw_values(struct state *state, size_t row, struct fth_fleet_draft *draft)
+static void draw_values(struct state *state, size_t row, size_t second,
+                        struct fth_fleet_draft *draft)
 {
     const struct fth_generate_base *base = &state->base;
     const struct fth_fleet_measurement *real = &base->from->measurements[base->rows[row]];
@@ -125,8 +139,7 @@ static void draw_values(struct state *state, size_t row, struct fth_fleet_draft 
         const size_t k = value->figure;
         const struct fth_generate_figure *figure = &base->figures[k];
         if (figure->varies && !isnan(value->number))
-            value->number = exp(figure->mean + state->offset[k] +
-                                base->residuals[row * base->from->figure_count + k]);
+            value->number = exp(figure->mean + state->offset[k] + draw_noise(base, row, second, k));
         value->figure = state->map[k];
     }
     for (size_t sm = 0; sm < base->sm_count; sm++)
@@ -172,7 +185,7 @@ static enum fth_status add_card(struct state *state, size_t gpu, struct fth_flee
         const size_t row = first + (size_t)fth_rng_below(&state->rng, rows);
         char file[96];
         draft->gpu = identity;
-        draw_values(state, row, draft);
+        draw_values(state, row, first + (size_t)fth_rng_below(&state->rng, rows), draft);
         /* The measurements that show a fault are a random subset of the right size. */
         if (left && fth_rng_below(&state->fault_rng, total - m) < left) {
             left--;
