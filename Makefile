@@ -17,7 +17,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure counters mutants coverage
+.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure fleet-curves counters mutants coverage
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -103,6 +103,14 @@ closure:
 	  echo "test_bench_closure $$arguments"; $(BUILD)/tests/test_bench_closure $$arguments || result=1; done; \
 	  for arguments in 'jobs=$(JOBS) 1 200' 'noisy jobs=$(JOBS) 1 100' 'published'; do \
 	  echo "test_hierarchy_closure $$arguments"; $(BUILD)/tests/test_hierarchy_closure $$arguments || result=1; done; exit $$result
+
+# How well fleets are judged: more generated fleets than 'make test' tries. Writes the counts, the tables of docs/results/fleet-h200.md
+# and docs/images/fleet-power.svg. Takes five minutes.
+fleet-curves:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
+	@result=0; $(BUILD)/tests/power tests/fleet/h200-records.jsonl.zst full docs/results/fleet-h200.csv || result=1; \
+	  tests/fleet/report docs/results/fleet-h200.csv --svg docs/images/fleet-power.svg --page docs/results/fleet-h200.md || result=1; exit $$result
 
 # Compares traces of the workloads, at the sizes in their launch files, with the counters of an H200.
 # Takes a minute.

@@ -46,8 +46,10 @@ const struct cli_option cli_fleet_from = {
 const struct cli_option cli_fleet_gpus = {"gpus", 0, "N", CLI_WORD_NONE,
                                           "with generate: number of GPUs"};
 const struct cli_option cli_fleet_fault = {
-    "fault", 0, "KIND:SIZE[:COUNT]", CLI_WORD_NONE,
-    "with generate: give COUNT GPUs (default: 1) a fault of this kind and size; can be repeated"};
+    "fault", 0, "KIND:SIZE[:COUNT[:SHARE]]", CLI_WORD_NONE,
+    "with generate: give COUNT GPUs (default: 1; 0.1% is a probability) a fault of this kind and "
+    "size, in SHARE of their measurements (default: 100%). KIND is memory-bandwidth, l2-partition, "
+    "latency, clock (SIZE in percent), sms, link, ecc or no-gpu. Can be repeated"};
 const struct cli_option cli_fleet_seed = {"seed", 0, "S", CLI_WORD_NONE,
                                           "with generate: seed of the random numbers (default: 1)"};
 
@@ -108,6 +110,11 @@ static const struct cli_option *const options[] = {
     &cli_fleet_gpus,
     &cli_fleet_fault,
     &cli_fleet_seed,
+    &cli_fleet_measurements,
+    &cli_fleet_racks,
+    &cli_fleet_spread,
+    &cli_fleet_tail,
+    &cli_fleet_truth,
     &cli_option_json,
     &cli_option_fleet_format,
     &cli_option_output,

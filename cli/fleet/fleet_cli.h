@@ -20,6 +20,9 @@ extern const struct cli_option cli_fleet_reference_file, cli_fleet_groups, cli_f
     cli_fleet_min_effect, cli_fleet_mix, cli_fleet_store, cli_fleet_all, cli_fleet_thorough,
     cli_fleet_runs, cli_fleet_save, cli_fleet_from, cli_fleet_gpus, cli_fleet_fault, cli_fleet_seed,
     cli_fleet_forget_before;
+/* Those that only generate has (fleet_generate.c). */
+extern const struct cli_option cli_fleet_measurements, cli_fleet_racks, cli_fleet_spread,
+    cli_fleet_tail, cli_fleet_truth;
 
 /* ---- the actions: words[0] is the name of the action, the other words are its arguments. They
  * return the exit code. ---- */

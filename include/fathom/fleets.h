@@ -123,6 +123,41 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_judgement(
     const char *format, const struct fth_fleet_judgement *judgement,
     const struct fth_report_options *options, char **text, size_t *size, struct fth_error *error);
 
+/* What a generated fleet is like. Initialise it with FTH_FLEET_GENERATE_OPTIONS. */
+struct fth_fleet_generate_options {
+    size_t size;           /* of this struct in bytes */
+    size_t gpus;           /* number of GPUs, 8 per host */
+    unsigned measurements; /* of each GPU; 0: 1 */
+    unsigned racks;        /* in which the hosts are; 0: one per 16 hosts */
+    uint64_t seed;         /* equal seeds give equal fleets */
+    /* Factor by which cards differ more than those of the base; 0: 1. */
+    double spread;
+    /* Cards differ as published for large machines instead of as in the base: between 4 % and 22 %
+     * from whisker to whisker, depending on the figure, 8 % on average. */
+    bool published_spread;
+    /* Degrees of freedom of Student's t distribution, from which the offsets of cards are drawn;
+     * 0: the normal distribution. */
+    unsigned tail;
+    /* Faults as texts "KIND:SIZE[:COUNT[:SHARE]]". KIND and SIZE: memory-bandwidth, l2-partition,
+     * latency and clock with a change in percent; sms with a change of their number; link with
+     * "half" or a fraction of the lanes; ecc with a number of uncorrectable errors; no-gpu, without
+     * a size, for a simulated GPU. COUNT: number of GPUs with the fault (default 1), or the
+     * probability that a GPU has it, such as 0.1%. SHARE: of the measurements of these GPUs that
+     * show it, such as 20% (default 100%). */
+    const char *const *faults;
+    size_t fault_count;
+    const struct fth_log *log; /* interruption; may be NULL */
+};
+/* Initialises a struct fth_fleet_generate_options; the arguments are designated initialisers. */
+#define FTH_FLEET_GENERATE_OPTIONS(...) FTH_OPTIONS(struct fth_fleet_generate_options, __VA_ARGS__)
+/* Makes a fleet from measurements of real GPUs of one model, at least two of each of at least two
+ * GPUs: cards that differ as these do, noise from run to run as in these, and faults. *truth (may
+ * be NULL) gets the faulty GPUs as CSV with the columns gpu, host, slot, fault, affected (number of
+ * measurements that show the fault) and measurements; release it with fth_free. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_generate(
+    const struct fth_fleet *from, const struct fth_fleet_generate_options *options,
+    struct fth_fleet **fleet, char **truth, struct fth_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,7 +22,7 @@
  *     judge_groups.c      whole groups (node, rack, driver, board) that differ
  *     causes.c            a cause that explains several findings
  *   history/            the history of a fleet: an SQLite file (history/history.h)
- *   generate.c          fleets made from measurements of real GPUs, with faults
+ *   generate/           fleets made from measurements of real GPUs, with faults
  *
  * Data flow:
  *
