@@ -427,6 +427,30 @@ static enum fth_status find_first_line(struct walk_through *walk, struct fth_err
     return note_line(walk, first_name(walk), &walk->line, error);
 }
 
+/* ---- sharing ---- */
+
+/* Measures how many units share a cache. On GPUs only the first one: the others are so large that
+ * the test takes too long with all units. */
+static enum fth_status find_sharing(const struct walk_through *walk, size_t index,
+                                    struct fth_error *error)
+{
+    const struct fth_hierarchy_level *level = &walk->hierarchy.levels[index];
+    if (!wants(walk, walk->names[index]) || index + 1 >= walk->hierarchy.count ||
+        (index > 0 && !walk->is_cpu))
+        return FTH_OK;
+    const double rise = level[1].cycles - level->cycles;
+    const struct fth_sharers_plan plan = {
+        .path = FTH_PATH_CA,
+        .line_bytes = walk->line.bytes,
+        .size_bytes = index ? fth_curve_reaches(&walk->curve, level->cycles + rise / 2)
+                            : walk->first.edge_bytes,
+        .near_bytes = index ? walk->first.edge_bytes : 0,
+        .next_bytes = level[1].high_bytes,
+        .hit_cycles = level->cycles,
+        .miss_cycles = level[1].cycles};
+    return fth_discover_sharing(walk->discovery, walk->names[index], &plan, error);
+}
+
 /* ---- the stages ---- */
 
 /* Returns the largest footprint that is walked. */
@@ -484,6 +508,7 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
             FTH_TRY(find_line(&walk, i, error));
         if (wants(&walk, walk.names[i]))
             FTH_TRY(find_size(&walk, i, error));
+        FTH_TRY(find_sharing(&walk, i, error));
     }
     return FTH_OK;
 }

@@ -58,6 +58,13 @@ static enum fth_status find_constant(struct fth_discovery *discovery, const char
                                         .method = pass_method},
                      error));
     FTH_TRY(find_structure(discovery, element, &first, error));
+    const struct fth_sharers_plan sharing = {.path = FTH_PATH_CONSTANT,
+                                             .line_bytes = 64,
+                                             .size_bytes = first.edge_bytes,
+                                             .hit_cycles = first.hit_cycles,
+                                             .miss_cycles = first.miss_cycles};
+    if (first.edge_bytes / 4 + 2 * first.edge_bytes <= max_constant_bytes)
+        FTH_TRY(fth_discover_sharing(discovery, element, &sharing, error));
     FTH_TRY(fth_note_unknown(discovery->gpu, element, "ways",
                              "chains in constant memory are too short to show it", error));
     return fth_note_unknown(discovery->gpu, element, "sets",

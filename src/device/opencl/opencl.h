@@ -8,6 +8,8 @@
  *   opencl_clock.c    core cycles per tick of the clock that the kernels read
  *   opencl_chase.c    the chase family
  *   opencl_sweep.c    the families sweep and transfer
+ *   opencl_units.c    the families place and share
+ *   family_share.c    requests of the family share
  *   opencl_describe.c what the driver reports, as attributes of a GPU description
  *   opencl_device.c   the backend: opens devices and executes batches of requests
  */
@@ -162,6 +164,8 @@ enum fth_opencl_kernel {
     FTH_OPENCL_KERNEL_PACE,
     FTH_OPENCL_KERNEL_FACTS,
     FTH_OPENCL_KERNEL_ORIGIN,
+    FTH_OPENCL_KERNEL_PLACE,
+    FTH_OPENCL_KERNEL_SHARE,
     FTH_OPENCL_KERNEL_COUNT
 };
 
@@ -210,6 +214,8 @@ struct fth_opencl_device {
     enum fth_opencl_vendor vendor;      /* of the prelude that compiled */
     bool has_clock, has_past, has_unit; /* what its kernels can do (fth_facts in chase.cl) */
     bool adds_are_cycles;               /* an addition of fth_pace takes one cycle */
+    bool has_time;                      /* all units share a clock (FTH_TIME in other.cl) */
+    uint32_t time_ns;                   /* nanoseconds per tick of it; 0: `clock` is it */
     void *context, *queue, *program;
     void *kernels[FTH_OPENCL_KERNEL_COUNT];
     struct fth_opencl_buffer memory; /* chains and arrays */
@@ -274,7 +280,7 @@ FTH_MUST_USE enum fth_status fth_opencl_map(struct fth_opencl_device *device, vo
                                             uint64_t offset, uint64_t bytes, char **data,
                                             struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_opencl_unmap(struct fth_opencl_device *device, void *memory,
-                                              void *data, struct fth_error *error);
+                                              void *data, uint64_t bytes, struct fth_error *error);
 /* The host's monotonic clock in seconds. */
 double fth_opencl_now_s(void);
 
@@ -300,6 +306,31 @@ uint64_t fth_opencl_chain_end(const struct fth_chain *chain);
 FTH_MUST_USE enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device,
                                                   struct fth_error *error);
 
+/* ---- opencl_chase.c ---- */
+
+/* Words of a step that the kernel reads (chase.cl), and the maximum number of steps: each step, and
+ * a step that builds its chain. */
+enum { FTH_OPENCL_STEP_WORDS = 8, FTH_OPENCL_MAX_STEPS = 2 * FTH_MAX_STEPS };
+/* A chase as the kernel reads it. */
+struct fth_opencl_plan {
+    uint64_t words[FTH_OPENCL_MAX_STEPS * FTH_OPENCL_STEP_WORDS];
+    uint32_t count;
+    uint64_t offsets[FTH_MAX_STEPS]; /* of the arrays, for each step in global memory */
+    uint64_t memory_bytes, constant_bytes, local_bytes;
+    uint64_t sample_count;
+    double hops;
+};
+/* Makes all memory hold the chains of a chase. */
+FTH_MUST_USE enum fth_status fth_opencl_prepare(struct fth_opencl_device *device,
+                                                const struct fth_chase *chase,
+                                                struct fth_opencl_plan *plan,
+                                                struct fth_error *error);
+/* Converts ticks of the clock to cycles; samples->count of them. FTH_UNSUPPORTED: one has more than
+ * 32 bits. */
+FTH_MUST_USE enum fth_status fth_opencl_collect(const struct fth_opencl_device *device,
+                                                const uint64_t *ticks, struct fth_samples *samples,
+                                                struct fth_error *error);
+
 /* ---- families ---- */
 
 /* Execute one request of a family. FTH_UNSUPPORTED and FTH_NOT_FOUND: this device cannot. The
@@ -314,6 +345,13 @@ FTH_MUST_USE enum fth_status fth_opencl_transfer(struct fth_opencl_device *devic
                                                  const struct fth_request *request,
                                                  struct fth_samples *samples,
                                                  struct fth_error *error);
+
+FTH_MUST_USE enum fth_status fth_opencl_place(struct fth_opencl_device *device,
+                                              const struct fth_request *request,
+                                              struct fth_samples *samples, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_opencl_share(struct fth_opencl_device *device,
+                                              const struct fth_request *request,
+                                              struct fth_samples *samples, struct fth_error *error);
 
 /* Releases the programs of sweeps. */
 void fth_opencl_release_sweeps(struct fth_opencl_device *device);

@@ -195,7 +195,8 @@ kernel void fth_origin(global const char *memory, ulong bytes, global uint *out)
 }
 
 // What this device has: [0] a clock, [1] its valid bits, [2] the path past the first cache, [3] the
-// number of the unit, [4] whether an addition of fth_pace takes one cycle. 0: no.
+// number of the unit, [4] whether an addition of fth_pace takes one cycle, [5] a clock that all units
+// share, [6] the nanoseconds per tick of that clock; 0: it is the clock of [0]. 0: no.
 kernel void fth_facts(global uint *out)
 {
     out[0] = FTH_HAS_CLOCK;
@@ -203,4 +204,6 @@ kernel void fth_facts(global uint *out)
     out[2] = FTH_HAS_PAST;
     out[3] = FTH_HAS_UNIT;
     out[4] = FTH_ADDS_ARE_CYCLES;
+    out[5] = FTH_HAS_TIME;
+    out[6] = FTH_TIME_NS;
 }
