@@ -84,26 +84,27 @@ kernel void fth_share(global const uint *words, global char *memory, constant ch
         atomic_xchg(&state[2], FTH_ABORTED);
     if (role == 2 || (role == 0 && !both))
         return;
-    for (uint i = 0; i < rounds; i++) {
-        if (role == 0) {
-            (void)fth_share_pass(words[2], memory, constants, words[4], words[5], fth_zero, &last);
-            if (first == second) {
-                (void)fth_share_pass(words[2], memory, constants, words[6], words[7], fth_zero, &last);
-            } else {
-                atomic_xchg(&state[2], 2 * i + 1);
-                if (!fth_await(state, 2 * i + 2, words[10]))
-                    return;
-            }
-            samples[i] = fth_share_pass(words[2], memory, constants, words[4], words[5], fth_zero, &last);
-        } else {
-            if (!fth_await(state, 2 * i + 1, words[10]))
+    // A round has three phases: the own chain, the other chain, and the own chain again.
+    for (uint i = 0; i < 3 * rounds; i++) {
+        const uint round = i / 3, phase = i % 3, others = phase == 1;
+        if (role == 1 && !others)
+            continue;
+        if (others && first != second) {
+            if (role == 0)
+                atomic_xchg(&state[2], 2 * round + 1);
+            if (!fth_await(state, 2 * round + (role == 0 ? 2 : 1), words[10]))
                 return;
-            (void)fth_share_pass(words[2], memory, constants, words[6], words[7], fth_zero, &last);
+            if (role == 0)
+                continue;
         }
+        const ulong ticks = fth_share_pass(words[2], memory, constants, words[others ? 6 : 4],
+                                           words[others ? 7 : 5], fth_zero, &last);
+        if (phase == 2)
+            samples[round] = ticks;
         if (FTH_UNIT() != unit)
             atomic_xchg(&state[3], 1u);
         if (role == 1)
-            atomic_xchg(&state[2], 2 * i + 2);
+            atomic_xchg(&state[2], 2 * round + 2);
     }
     if (role == 0 && first == second)
         atomic_xchg(&state[2], 2 * rounds);

@@ -124,30 +124,41 @@ static enum fth_status ask(const struct trial *trial, const struct fth_request *
     return status;
 }
 
-/* Counts the repeats in which the loads of the first unit miss. */
-static enum fth_status count_misses(const struct trial *trial, unsigned *misses, size_t *samples,
-                                    struct fth_error *error)
+/* Adds 1 to *misses if the loads of the first unit miss. */
+static enum fth_status count_miss(const struct trial *trial, unsigned repeat, unsigned *misses,
+                                  size_t *samples, struct fth_error *error)
 {
     const double middle = (trial->plan->hit_cycles + trial->plan->miss_cycles) / 2;
-    *misses = 0;
-    for (unsigned i = 0; i < REPEATS; i++) {
-        const struct fth_request request = request_of(trial, i);
-        struct fth_answers answers = {0};
-        double cycles = 0;
-        FTH_TRY(ask(trial, &request, &answers, error));
-        enum fth_status status =
-            fth_low_mean(answers.items[0].cycles, answers.items[0].count, 1, &cycles, error);
-        *samples += answers.items[0].count;
-        fth_answers_fini(&answers);
-        FTH_TRY(status);
-        *misses += cycles > middle * (double)request.share.own;
-    }
-    return FTH_OK;
+    const struct fth_request request = request_of(trial, repeat);
+    struct fth_answers answers = {0};
+    double cycles = 0;
+    FTH_TRY(ask(trial, &request, &answers, error));
+    enum fth_status status =
+        fth_low_mean(answers.items[0].cycles, answers.items[0].count, 1, &cycles, error);
+    *samples += answers.items[0].count;
+    fth_answers_fini(&answers);
+    *misses += cycles > middle * (double)request.share.own;
+    return status;
 }
 
 static enum fth_status contradict(struct fth_error *error, const char *cause)
 {
     return fth_fail(error, FTH_INCONCLUSIVE, "find sharing units", NULL, "%s", cause);
+}
+
+/* Executes the experiment with `first` and each other unit. misses[i] is the number of repeats in
+ * which unit i evicts the lines of `first`. The chains of a repeat stay in memory for all units. */
+static enum fth_status try_units(const struct fth_prober *prober, const struct fth_units *units,
+                                 const struct fth_sharers_plan *plan, uint32_t first,
+                                 uint64_t other, unsigned *misses, size_t *samples,
+                                 struct fth_error *error)
+{
+    for (unsigned repeat = 0; repeat < REPEATS; repeat++)
+        for (size_t i = 0; i < units->count; i++) {
+            const struct trial trial = {prober, plan, first, units->numbers[i], other};
+            FTH_TRY(count_miss(&trial, repeat, &misses[i], samples, error));
+        }
+    return FTH_OK;
 }
 
 /* Counts the units that share the cache with `first`, including itself. */
@@ -156,26 +167,20 @@ static enum fth_status count_sharers(const struct fth_prober *prober, const stru
                                      struct fth_sharers *sharing, struct fth_error *error)
 {
     const uint64_t many = OTHER_FACTOR * plan->size_bytes / plan->line_bytes;
-    struct trial trial = {prober, plan, first, first, many};
-    unsigned misses = 0;
-    size_t count = 1;
-    FTH_TRY(count_misses(&trial, &misses, &sharing->samples, error));
-    if (misses < REPEATS)
-        return contradict(error, "a chain of twice the size does not evict the lines of the unit "
-                                 "that walks it");
+    unsigned few_misses[FTH_MAX_UNITS] = {0}, many_misses[FTH_MAX_UNITS] = {0};
+    size_t count = 0;
+    FTH_TRY(try_units(prober, units, plan, first, FEW_LINES, few_misses, &sharing->samples, error));
+    FTH_TRY(try_units(prober, units, plan, first, many, many_misses, &sharing->samples, error));
     for (size_t i = 0; i < units->count; i++) {
-        trial = (struct trial){prober, plan, first, units->numbers[i], FEW_LINES};
-        if (trial.second == first)
-            continue;
-        FTH_TRY(count_misses(&trial, &misses, &sharing->samples, error));
-        if (misses)
+        if (units->numbers[i] == first && many_misses[i] < REPEATS)
+            return contradict(error, "a chain of twice the size does not evict the lines of the "
+                                     "unit that walks it");
+        if (few_misses[i])
             return contradict(error, "lines are evicted while another unit walks a short chain: "
                                      "other programs use the cache");
-        trial.other = many;
-        FTH_TRY(count_misses(&trial, &misses, &sharing->samples, error));
-        if (misses && misses < REPEATS)
+        if (many_misses[i] && many_misses[i] < REPEATS)
             return contradict(error, "repeated measurements disagree");
-        count += misses == REPEATS;
+        count += many_misses[i] == REPEATS;
     }
     sharing->count = count > sharing->count ? count : sharing->count;
     return FTH_OK;
