@@ -10,9 +10,8 @@
 enum { XCD_SHIFT = 16, ARRAY_SHIFT = 8 };
 /* Repeats that the numbers of XCDs and shader arrays are based on: the launches that find units. */
 enum { PLACE_REPEATS = 4 };
-/* Maximum number of loads of one walk over all lines of a cache. Chosen: longer walks take too long
- * with many units. */
-enum { MAX_LINES = 1 << 15 };
+/* Maximum number of lines of a cache times units. Chosen: more take too long. */
+static const double max_lines = 1 << 21;
 
 /* Counts the different numbers that the units have above a bit. They are in ascending order. */
 static size_t count_parts(const struct fth_units *units, unsigned shift)
@@ -78,9 +77,9 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const char 
     FTH_TRY(fth_note_number(discovery->gpu, element, "sms_per_instance", sharing->count,
                             &sharing->evidence, sharing->samples,
                             "units whose loads evict the lines of another unit", error));
-    return fth_note(discovery->gpu,
-                    &(struct fth_note){.element = element, .attribute = "scope", .text = scope},
-                    error);
+    struct fth_attribute attribute = fth_attribute_make("scope", FTH_TEXT);
+    attribute.text = scope;
+    return fth_note_attribute(discovery->gpu, element, &attribute, error);
 }
 
 enum fth_status fth_discover_sharing(struct fth_discovery *discovery, const char *element,
@@ -93,7 +92,9 @@ enum fth_status fth_discover_sharing(struct fth_discovery *discovery, const char
     if (discovery->simulated || !fth_gpu_text(discovery->gpu, "device", "unit_source"))
         return FTH_OK;
     FTH_TRY(find_units(discovery, reason, sizeof reason, error));
-    if (!reason[0] && plan->size_bytes / plan->line_bytes > MAX_LINES)
+    if (!reason[0] &&
+        (double)plan->size_bytes / (double)plan->line_bytes * (double)discovery->units.count >
+            max_lines)
         fth_format(reason, sizeof reason, "the cache is too large to evict its lines");
     if (!reason[0] && plan->next_bytes && plan->next_bytes < 3 * plan->size_bytes)
         fth_format(reason, sizeof reason, "the level behind the cache is hardly larger");

@@ -41,6 +41,9 @@
 #define FTH_CLOCK_MASK 0xfffffffffffffffful
 #endif
 
+// The functions are copied into each kernel that calls them, so that a loop of loads is not behind a call.
+#define FTH_INLINE static inline __attribute__((always_inline))
+
 // Defines the functions of a path:
 //   fth_walk_NAME   follows `count` links from the offset `p`, and returns the last one
 //   fth_pass_NAME   times one walk; returns its ticks
@@ -48,7 +51,7 @@
 // `fth_zero` is 0, but the compiler does not know that. Each pass uses the result of the pass before
 // (`last`) together with it, so that passes cannot be merged or dropped.
 #define FTH_PATH(NAME, SPACE, LOAD, CLOCK, START)                                                         \
-    static inline uint fth_walk_##NAME(SPACE char *base, uint p, uint count)                       \
+    FTH_INLINE uint fth_walk_##NAME(SPACE char *base, uint p, uint count)                       \
     {                                                                                              \
         FTH_ROLLED                                                                                 \
         for (uint groups = count / FTH_UNROLL; groups; groups--) {                                 \
@@ -59,7 +62,7 @@
             p = LOAD(base, p);                                                                     \
         return p;                                                                                  \
     }                                                                                              \
-    static inline ulong fth_pass_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,   \
+    FTH_INLINE ulong fth_pass_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,   \
                                         uint *last)                                                \
     {                                                                                              \
         ulong sum = 0;                                                                             \
@@ -76,7 +79,7 @@
         *last = p;                                                                                 \
         return sum;                                                                                \
     }                                                                                              \
-    static inline void fth_hops_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,    \
+    FTH_INLINE void fth_hops_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,    \
                                        uint *last, global ulong *samples)                          \
     {                                                                                              \
         uint p = START(first + (*last & fth_zero));                                                \

@@ -98,6 +98,33 @@ static void clean_caches_are_known(void **state)
     played_fini(&played);
 }
 
+/* If the curve does not show whether the second plateau is that of the L2, loads past the first
+ * cache do. */
+static void loads_past_the_first_cache_give_the_latency_of_the_l2(void **state)
+{
+    (void)state;
+    for (int past = 0; past < 2; past++) {
+        struct played played = clean_cpu();
+        played.gpu = true;
+        played.past = past;
+        played.levels[1].cycles = 60; /* more than 8 times that of the first cache */
+        played.levels[2].cycles = 100;
+        played_init(&played, 1);
+        struct fth_gpu *gpu = played_discover(&played, "l1,l2");
+        if (past) {
+            assert_number(gpu, "l2", "latency_cycles", 60, 0.5);
+            assert_null(fth_gpu_unknown(gpu, "l2", "latency_cycles"));
+        } else {
+            assert_null(fth_gpu_attribute(gpu, "l2", "latency_cycles"));
+            assert_contains(fth_gpu_unknown(gpu, "l2", "latency_cycles"), "may be hidden");
+        }
+        /* The kernels of the device cannot read their unit. */
+        assert_contains(fth_gpu_unknown(gpu, "l1", "sms_per_instance"), "cannot read which unit");
+        fth_gpu_destroy(gpu);
+        played_fini(&played);
+    }
+}
+
 /* ---- random devices ---- */
 
 /* The seeds of the noisy devices. The arguments of the program replace them: FIRST LAST. */
@@ -219,6 +246,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_caches_are_known),
+        cmocka_unit_test(loads_past_the_first_cache_give_the_latency_of_the_l2),
         cmocka_unit_test(random_quiet_caches_are_known),
         cmocka_unit_test(random_caches_are_right_or_unknown),
     };

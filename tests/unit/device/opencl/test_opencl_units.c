@@ -1,8 +1,10 @@
 /* Tests the families place and share on OpenCL devices, and the probe that finds which units share
  * a cache, with the stand-in for libOpenCL.so.1: 60 units of a GPU or 4 of a CPU, of which pairs
  * share a cache of 64 lines. */
+#include "discover/discover.h"
 #include "opencl_device.h"
-#include "probe/hierarchy/probe_hierarchy.h"
+
+#include <math.h>
 
 static struct fth_request place(uint32_t blocks)
 {
@@ -155,6 +157,59 @@ static void doubts_are_inconclusive(void **state)
     fth_device_close(device);
 }
 
+/* ---- the description ---- */
+
+/* Measures which units share a cache. The caller owns the description. */
+static struct fth_gpu *describe_sharing(const char *mode, const struct fth_sharers_plan *how)
+{
+    struct fth_device *device = open_in(mode, "opencl:0");
+    struct fth_discovery discovery = {.prober = {.device = device}};
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_gpu_create(&discovery.gpu, NULL), FTH_OK);
+    assert_int_equal(fth_device_describe(device, discovery.gpu, NULL), FTH_OK);
+    if (fth_discover_sharing(&discovery, "l1", how, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_device_close(device);
+    return discovery.gpu;
+}
+
+static void writes_how_many_units_share_a_cache(void **state)
+{
+    (void)state;
+    struct fth_gpu *gpu = describe_sharing("one", &plan);
+    assert_int_equal(fth_gpu_number(gpu, "l1", "sms_per_instance", NAN), 2);
+    assert_string_equal(fth_gpu_text(gpu, "l1", "scope"), "group");
+    assert_int_equal(fth_gpu_number(gpu, "device", "xcds", NAN), 2);
+    assert_int_equal(fth_gpu_number(gpu, "device", "shader_arrays", NAN), 4);
+    assert_string_equal(fth_gpu_text(gpu, "device", "unit_source"), "HW_ID");
+    fth_gpu_destroy(gpu);
+    gpu = describe_sharing("cpu", &plan);
+    assert_int_equal(fth_gpu_number(gpu, "l1", "sms_per_instance", NAN), 2);
+    assert_true(isnan(fth_gpu_number(gpu, "device", "shader_arrays", NAN)));
+    fth_gpu_destroy(gpu);
+}
+
+static void writes_why_it_is_unknown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mode, *reason;
+        uint64_t size_bytes, next_bytes;
+    } rows[] = {{"plain", "cannot read which unit executes them", 4096, 0},
+                {"apart", "on both units at the same time", 4096, 0},
+                {"one", "too large to evict its lines", UINT64_C(1) << 30, 0},
+                {"one", "the level behind the cache is hardly larger", 4096, 8192}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fth_sharers_plan how = plan;
+        how.size_bytes = rows[i].size_bytes;
+        how.next_bytes = rows[i].next_bytes;
+        struct fth_gpu *gpu = describe_sharing(rows[i].mode, &how);
+        assert_contains(fth_gpu_unknown(gpu, "l1", "sms_per_instance"), rows[i].reason);
+        assert_null(fth_gpu_attribute(gpu, "l1", "sms_per_instance"));
+        fth_gpu_destroy(gpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +219,8 @@ int main(void)
         cmocka_unit_test(units_that_do_not_run_together_give_no_samples),
         cmocka_unit_test(finds_all_units_and_those_that_share_a_cache),
         cmocka_unit_test(doubts_are_inconclusive),
+        cmocka_unit_test(writes_how_many_units_share_a_cache),
+        cmocka_unit_test(writes_why_it_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
