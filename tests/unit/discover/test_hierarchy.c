@@ -107,8 +107,9 @@ static void loads_past_the_first_cache_give_the_latency_of_the_l2(void **state)
         struct played played = clean_cpu();
         played.gpu = true;
         played.past = past;
+        played.count = 2;
+        played.memory_bytes = 8.0 * 4 * (256 << 10);
         played.levels[1].cycles = 60; /* more than 8 times that of the first cache */
-        played.levels[2].cycles = 100;
         played_init(&played, 1);
         struct fth_gpu *gpu = played_discover(&played, "l1,l2");
         if (past) {
