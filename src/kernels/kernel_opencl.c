@@ -30,6 +30,13 @@ enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor, struct fth_buf
     return add_file("units", out, error);
 }
 
+enum fth_status fth_kernels_opencl_image(enum fth_opencl_vendor vendor, struct fth_buffer *out,
+                                         struct fth_error *error)
+{
+    FTH_TRY(fth_kernels_opencl(vendor, out, error));
+    return add_file("images", out, error);
+}
+
 /* The result of each kind, of an element of x and one of y. An fma and a separate multiplication
  * have the same result, because the elements are small integers. */
 static const char *const results[FTH_SWEEP_KINDS] = {

@@ -192,6 +192,8 @@ API(int, clGetDeviceInfo, void *id, unsigned what, size_t size, void *out, size_
         {0x1004, 256, 8},
         {0x100C, 1000, 4},
         {0x1010, UINT64_C(1) << 30, 8},
+        {0x1016, 1, 4},
+        {0x1040, 65536, 8},
         {0x101F, UINT64_C(4) << (tiny ? 18 : 30), 8},
         {0x1020, 65536, 8},
         {0x1023, 65536, 8},
@@ -277,8 +279,8 @@ API(int, clGetProgramBuildInfo, void *program, void *device, unsigned what, size
 
 API(void *, clCreateKernel, void *program, const char *name, int *result)
 {
-    static const char *const known[] = {"fth_chase",  "fth_pace",  "fth_facts",
-                                        "fth_origin", "fth_place", "fth_share"};
+    static const char *const known[] = {"fth_chase", "fth_pace",  "fth_facts", "fth_origin",
+                                        "fth_place", "fth_share", "fth_image"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i]) == 0) {
             struct kernel *kernel =
@@ -315,6 +317,18 @@ API(void *, clCreateBuffer, void *context, uint64_t flags, size_t size, void *ho
     buffer->own = !host;
     buffer->data = host ? host : allocate(size);
     return buffer;
+}
+
+/* An image is made of a buffer, which its description names last, and has its contents. */
+API(void *, clCreateImage, void *context, uint64_t flags, const void *format,
+    const void *description, void *host, int *result)
+{
+    (void)flags, (void)format, (void)host;
+    struct buffer *image = make(((struct object *)context)->device, sizeof *image, result);
+    struct buffer *buffer = *(struct buffer *const *)((const char *)description + 64);
+    if (image)
+        image->data = buffer->data;
+    return image;
 }
 
 API(int, clReleaseContext, void *object)
@@ -492,12 +506,36 @@ static uint64_t share(const struct kernel *kernel)
     return cycles;
 }
 
+/* Executes fth_image (images.cl). */
+static uint64_t chase_image(const struct kernel *kernel)
+{
+    const uint64_t *step = pointer(kernel, 0);
+    const uint32_t *texels = pointer(kernel, 2);
+    uint64_t *samples = pointer(kernel, 3), cycles = 0;
+    const unsigned tick = kernel->object.device->cpu ? TICK_CYCLES : 1;
+    struct cache cache = {0};
+    for (uint32_t i = 0; i < number(kernel, 1); i++, step += 8)
+        for (uint64_t pass = 0; pass < step[2]; pass++) {
+            uint64_t sum = 0;
+            uint32_t at = (uint32_t)step[3];
+            for (uint64_t hop = 0; hop < step[4]; hop++, at = texels[at])
+                sum += access_cycles(&cache, at * 4 / LINE_BYTES);
+            if (step[0] == 1)
+                samples[step[5] + pass] = sum / tick;
+            cycles += sum;
+        }
+    ((uint32_t *)pointer(kernel, 4))[0] = 3;
+    return cycles;
+}
+
 /* Executes a kernel. Returns its cycles. */
 static uint64_t execute(const struct kernel *kernel, size_t groups)
 {
     const bool cpu = kernel->object.device->cpu;
     if (strcmp(kernel->name, "fth_chase") == 0)
         return chase(kernel);
+    if (strcmp(kernel->name, "fth_image") == 0)
+        return chase_image(kernel);
     if (strcmp(kernel->name, "fth_place") == 0)
         return place(kernel, groups);
     if (strcmp(kernel->name, "fth_share") == 0)

@@ -7,6 +7,7 @@
  *   opencl_memory.c   the buffer that the chains and arrays of all requests share
  *   opencl_clock.c    core cycles per tick of the clock that the kernels read
  *   opencl_chase.c    the chase family
+ *   opencl_image.c    chases through an image
  *   opencl_sweep.c    the families sweep and transfer
  *   opencl_units.c    the families place and share
  *   family_share.c    requests of the family share
@@ -43,6 +44,7 @@ enum {
     FTH_CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
     FTH_CL_DEVICE_MAX_CLOCK_FREQUENCY = 0x100C, /* MHz */
     FTH_CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010,
+    FTH_CL_DEVICE_IMAGE_SUPPORT = 0x1016,
     FTH_CL_DEVICE_GLOBAL_MEM_SIZE = 0x101F,
     FTH_CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE = 0x1020,
     FTH_CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
@@ -51,8 +53,9 @@ enum {
     FTH_CL_DRIVER_VERSION = 0x102D,
     FTH_CL_DEVICE_VERSION = 0x102F,
     FTH_CL_DEVICE_EXTENSIONS = 0x1030,
-    FTH_CL_DEVICE_WARP_SIZE_NV = 0x4003,   /* extension cl_nv_device_attribute_query */
-    FTH_CL_DEVICE_BOARD_NAME_AMD = 0x4038, /* extension cl_amd_device_attribute_query */
+    FTH_CL_DEVICE_IMAGE_MAX_BUFFER_SIZE = 0x1040, /* texels */
+    FTH_CL_DEVICE_WARP_SIZE_NV = 0x4003,          /* extension cl_nv_device_attribute_query */
+    FTH_CL_DEVICE_BOARD_NAME_AMD = 0x4038,        /* extension cl_amd_device_attribute_query */
     FTH_CL_DEVICE_WAVEFRONT_WIDTH_AMD = 0x4043
 };
 /* Flags of command queues, buffers and mappings, and other queries. */
@@ -94,6 +97,8 @@ struct fth_opencl {
     fth_cl_int (*kernel_argument)(void *, uint32_t, size_t, const void *);
     void *(*buffer_create)(void *, uint64_t, size_t, void *, fth_cl_int *);
     fth_cl_int (*buffer_release)(void *);
+    void *(*image_create)(void *, uint64_t, const void *, const void *, void *,
+                          fth_cl_int *); /* NULL: the library is older than OpenCL 1.2 */
     fth_cl_int (*enqueue_kernel)(void *, void *, uint32_t, const size_t *, const size_t *,
                                  const size_t *, uint32_t, void *const *, void **);
     fth_cl_int (*enqueue_read)(void *, void *, uint32_t, size_t, size_t, void *, uint32_t,
@@ -198,6 +203,12 @@ struct fth_opencl_clock {
 /* The program of one kind of sweep. */
 struct fth_opencl_sweep_program;
 
+/* The image of the texture path, and its program; NULL: not made yet. */
+struct fth_opencl_image {
+    void *program, *kernel, *memory;
+    uint64_t bytes; /* of the image */
+};
+
 /* Minimum time limit of a command in seconds. Chosen: much longer than a delay by a busy computer,
  * and than an implementation takes that compiles a kernel only when it is first launched. */
 #define FTH_OPENCL_TIME_LIMIT_S 20.0
@@ -221,7 +232,9 @@ struct fth_opencl_device {
     struct fth_opencl_buffer memory; /* chains and arrays */
     struct fth_opencl_buffer constants, steps, samples, unit;
     struct fth_opencl_buffer arrays[3], sums; /* of sweeps and transfers: x, y, z */
-    struct fth_opencl_sweep_program *sweeps;  /* those compiled so far */
+    struct fth_opencl_image image;
+    struct fth_opencl_buffer texels;         /* of the image */
+    struct fth_opencl_sweep_program *sweeps; /* those compiled so far */
     size_t sweep_count, sweep_capacity;
     uint32_t origin; /* what links in `memory` count from (fth_origin in chase.cl) */
     struct fth_opencl_built built[FTH_OPENCL_MAX_BUILT];
@@ -330,6 +343,14 @@ FTH_MUST_USE enum fth_status fth_opencl_prepare(struct fth_opencl_device *device
 FTH_MUST_USE enum fth_status fth_opencl_collect(const struct fth_opencl_device *device,
                                                 const uint64_t *ticks, struct fth_samples *samples,
                                                 struct fth_error *error);
+
+/* ---- opencl_image.c ---- */
+
+/* Executes a chase through an image. `ticks` receives its samples. */
+FTH_MUST_USE enum fth_status fth_opencl_chase_image(struct fth_opencl_device *device,
+                                                    const struct fth_chase *chase, uint64_t *ticks,
+                                                    struct fth_error *error);
+void fth_opencl_release_image(struct fth_opencl_device *device);
 
 /* ---- families ---- */
 

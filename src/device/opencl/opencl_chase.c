@@ -65,7 +65,8 @@ static enum fth_status check_path(const struct fth_opencl_device *device,
                                   const struct fth_step *step, struct fth_error *error)
 {
     switch (step->path) {
-    case FTH_PATH_CA: return FTH_OK;
+    case FTH_PATH_CA:
+    case FTH_PATH_TEXTURE: return FTH_OK;
     case FTH_PATH_CG:
         return device->has_past ? FTH_OK
                                 : refuse(error, "OpenCL has no loads past the first cache here");
@@ -340,6 +341,9 @@ static enum fth_status read_ticks(struct fth_opencl_device *device, const struct
                                   const struct fth_opencl_plan *plan, uint64_t *ticks,
                                   struct fth_error *error)
 {
+    for (size_t i = 0; i < chase->step_count; i++)
+        if (chase->steps[i].path == FTH_PATH_TEXTURE)
+            return fth_opencl_chase_image(device, chase, ticks, error);
     if (!device->has_clock)
         return time_by_host(device, chase, plan, ticks, error);
     FTH_TRY(launch(device, plan, NULL, error));

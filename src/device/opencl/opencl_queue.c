@@ -384,9 +384,11 @@ void fth_opencl_stop(struct fth_opencl_device *device)
     for (size_t i = 0; i < FTH_COUNT(device->kernels); i++)
         if (device->kernels[i])
             device->cl.kernel_release(device->kernels[i]);
+    fth_opencl_release_image(device);
     struct fth_opencl_buffer *buffers[] = {
-        &device->memory, &device->constants, &device->steps,     &device->samples,  &device->unit,
-        &device->sums,   &device->arrays[0], &device->arrays[1], &device->arrays[2]};
+        &device->texels,    &device->memory,   &device->constants, &device->steps,
+        &device->samples,   &device->unit,     &device->sums,      &device->arrays[0],
+        &device->arrays[1], &device->arrays[2]};
     for (size_t i = 0; i < FTH_COUNT(buffers); i++)
         fth_opencl_release(device, buffers[i]);
     if (device->program)

@@ -44,14 +44,14 @@
 // The functions are copied into each kernel that calls them, so that a loop of loads is not behind a call.
 #define FTH_INLINE static inline __attribute__((always_inline))
 
-// Defines the functions of a path:
+// Defines the functions of a path, whose memory has the type BASE:
 //   fth_walk_NAME   follows `count` links from the offset `p`, and returns the last one
 //   fth_pass_NAME   times one walk; returns its ticks
 //   fth_hops_NAME   times each hop of one walk
 // `fth_zero` is 0, but the compiler does not know that. Each pass uses the result of the pass before
 // (`last`) together with it, so that passes cannot be merged or dropped.
-#define FTH_PATH(NAME, SPACE, LOAD, CLOCK, START)                                                         \
-    FTH_INLINE uint fth_walk_##NAME(SPACE char *base, uint p, uint count)                       \
+#define FTH_PATH(NAME, BASE, LOAD, CLOCK, START)                                                         \
+    FTH_INLINE uint fth_walk_##NAME(BASE base, uint p, uint count)                       \
     {                                                                                              \
         FTH_ROLLED                                                                                 \
         for (uint groups = count / FTH_UNROLL; groups; groups--) {                                 \
@@ -62,7 +62,7 @@
             p = LOAD(base, p);                                                                     \
         return p;                                                                                  \
     }                                                                                              \
-    FTH_INLINE ulong fth_pass_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,   \
+    FTH_INLINE ulong fth_pass_##NAME(BASE base, uint first, uint count, uint fth_zero,   \
                                         uint *last)                                                \
     {                                                                                              \
         ulong sum = 0;                                                                             \
@@ -79,7 +79,7 @@
         *last = p;                                                                                 \
         return sum;                                                                                \
     }                                                                                              \
-    FTH_INLINE void fth_hops_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,    \
+    FTH_INLINE void fth_hops_##NAME(BASE base, uint first, uint count, uint fth_zero,    \
                                        uint *last, global ulong *samples)                          \
     {                                                                                              \
         uint p = START(first + (*last & fth_zero));                                                \
@@ -93,12 +93,12 @@
         *last = p;                                                                                 \
     }
 
-FTH_PATH(data, global const, FTH_LOAD, FTH_CLOCK, )
+FTH_PATH(data, global const char *, FTH_LOAD, FTH_CLOCK, )
 #if FTH_HAS_PAST
-FTH_PATH(past, global const, FTH_LOAD_PAST, FTH_CLOCK, )
+FTH_PATH(past, global const char *, FTH_LOAD_PAST, FTH_CLOCK, )
 #endif
-FTH_PATH(constant, constant, FTH_LOAD_CONSTANT, FTH_CLOCK_SCALAR, FTH_UNIFORM)
-FTH_PATH(shared, local const, FTH_LOAD_SHARED, FTH_CLOCK, )
+FTH_PATH(constant, constant char *, FTH_LOAD_CONSTANT, FTH_CLOCK_SCALAR, FTH_UNIFORM)
+FTH_PATH(shared, local const char *, FTH_LOAD_SHARED, FTH_CLOCK, )
 
 // All passes of a step. Walks are timed as well, so that they have the same loop; only passes (kind 1)
 // have samples.

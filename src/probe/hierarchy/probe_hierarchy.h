@@ -217,14 +217,14 @@ FTH_MUST_USE enum fth_status fth_probe_constant_line(const struct fth_prober *pr
                                                      struct fth_hierarchy_line *line,
                                                      struct fth_error *error);
 
-/* The shared memory of a work-group. */
+/* The shared memory of a work-group, or a small part of a texture. */
 struct fth_scratch {
     double latency_cycles;
     size_t samples;
 };
-/* Measures the latency of shared memory. FTH_UNSUPPORTED: the device does not execute chases there.
- */
-FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober,
+/* Measures the latency along a path, FTH_PATH_SHARED or FTH_PATH_TEXTURE. FTH_UNSUPPORTED: the
+ * device does not execute chases there. */
+FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober, enum fth_path path,
                                                struct fth_scratch *scratch,
                                                struct fth_error *error);
 

@@ -99,6 +99,56 @@ static void units_that_do_not_run_together_give_no_samples(void **state)
     fth_device_close(device);
 }
 
+/* ---- images ---- */
+
+static struct fth_request through_image(uint64_t count)
+{
+    struct fth_request request = fth_request_make(-1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_TEXTURE, lines(0, count, 0), 1);
+    fth_request_add(&request, FTH_STEP_TIME_PASS, FTH_PATH_TEXTURE, lines(0, count, 0), 2);
+    return request;
+}
+
+static void chases_through_an_image(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"one", "cpu", "nvidia"};
+    for (size_t i = 0; i < 3; i++) {
+        struct fth_device *device = open_in(modes[i], "opencl:0");
+        struct fth_request request = through_image(64);
+        assert_samples(device, &request, (uint32_t[]){256, 256}, 2);
+        request = through_image(128);
+        request.chase.steps[0].chain.step = request.chase.steps[1].chain.step = 5;
+        assert_samples(device, &request, (uint32_t[]){12800, 12800}, 2);
+        const struct fth_prober prober = {.device = device};
+        struct fth_scratch texture;
+        /* 2 KiB fit, 8 KiB do not: 128 misses less 32 hits. */
+        assert_int_equal(fth_probe_scratch(&prober, FTH_PATH_TEXTURE, &texture, NULL), FTH_OK);
+        assert_true(texture.latency_cycles > 4);
+        fth_device_close(device);
+    }
+}
+
+static void refuses_what_images_do_not_have(void **state)
+{
+    (void)state;
+    struct fth_device *device = open_in("one", "opencl:0");
+    struct fth_request request = through_image(4097);
+    assert_refused(device, &request, FTH_UNSUPPORTED, "a larger image");
+    request = through_image(8);
+    request.chase.steps[0].path = FTH_PATH_CA;
+    request.chase.steps[0].chain.array = 1;
+    assert_refused(device, &request, FTH_UNSUPPORTED, "all steps of a request use images");
+    request = through_image(8);
+    request.chase.steps[1].kind = FTH_STEP_TIME_HOPS;
+    assert_refused(device, &request, FTH_UNSUPPORTED, "only the steps walk and time-pass");
+    fth_device_close(device);
+    device = open_in("plain", "opencl:0");
+    request = through_image(8);
+    assert_refused(device, &request, FTH_UNSUPPORTED, "cannot read a clock");
+    fth_device_close(device);
+}
+
 /* ---- the probe ---- */
 
 static const struct fth_sharers_plan plan = {
@@ -217,6 +267,8 @@ int main(void)
         cmocka_unit_test(refuses_what_a_device_cannot_place),
         cmocka_unit_test(a_unit_evicts_the_lines_of_those_that_share_its_cache),
         cmocka_unit_test(units_that_do_not_run_together_give_no_samples),
+        cmocka_unit_test(chases_through_an_image),
+        cmocka_unit_test(refuses_what_images_do_not_have),
         cmocka_unit_test(finds_all_units_and_those_that_share_a_cache),
         cmocka_unit_test(doubts_are_inconclusive),
         cmocka_unit_test(writes_how_many_units_share_a_cache),
