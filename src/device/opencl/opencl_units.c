@@ -134,6 +134,16 @@ static struct fth_chase chase_of(const struct fth_share *share)
     return request.chase;
 }
 
+/* The local memory of a work-group. On AMD's GPUs half of the maximum, so that a unit executes at
+ * most two at a time and all units get some. The L1 of other GPUs may have the same storage as
+ * local memory, which must not make it smaller. */
+static size_t local_bytes_of(const struct fth_opencl_device *device)
+{
+    return device->vendor == FTH_OPENCL_AMD && device->max_local_bytes >= 2 * sizeof(uint32_t)
+               ? (size_t)(device->max_local_bytes / 2)
+               : sizeof(uint32_t);
+}
+
 /* Launches the kernel and reads what it left in its state. */
 static enum fth_status run_share(struct fth_opencl_device *device, const struct fth_share *share,
                                  const struct fth_opencl_plan *plan, uint32_t *state,
@@ -159,14 +169,11 @@ static enum fth_status run_share(struct fth_opencl_device *device, const struct 
     FTH_TRY(fth_opencl_write(device, device->steps.memory, 0, words, sizeof words, error));
     FTH_TRY(fth_opencl_write(device, device->unit.memory, 0, state, STATE_WORDS * sizeof *state,
                              error));
-    /* All of the local memory, so that a unit executes few work-groups at a time. */
+    const size_t local_bytes = local_bytes_of(device);
     const struct fth_opencl_argument arguments[] = {
-        {sizeof(void *), &device->steps.memory},
-        {sizeof(void *), &device->memory.memory},
-        {sizeof(void *), &device->constants.memory},
-        {(size_t)(device->is_cpu ? sizeof(uint32_t) : device->max_local_bytes), NULL},
-        {sizeof(void *), &device->unit.memory},
-        {sizeof(void *), &device->samples.memory}};
+        {sizeof(void *), &device->steps.memory},     {sizeof(void *), &device->memory.memory},
+        {sizeof(void *), &device->constants.memory}, {local_bytes, NULL},
+        {sizeof(void *), &device->unit.memory},      {sizeof(void *), &device->samples.memory}};
     const size_t groups = device->is_cpu ? device->units : GROUPS_PER_UNIT * (size_t)device->units;
     const double work_s =
         share->rounds * (2.0 * (double)share->own + (double)share->other) * MAX_HOP_S +
