@@ -42,6 +42,11 @@ enum {
     OPENCL_FEW_PASSES = 3,
     OPENCL_MAX_HOPS = 1 << 21 /* a pass of a GPU takes fewer than 2^32 cycles */
 };
+/* On GPUs, a hop in memory takes about 0.5 us, and long passes are hardly disturbed. There, chains
+ * of more than OPENCL_FEW_HOPS hops have one timed pass, those of OPENCL_MAX_HOPS hops no walk
+ * before it, because they leave nothing in the caches, and the curves have fewer points from these
+ * footprints on: 2 and 1 per octave. */
+static const double opencl_sparse_bytes = 4 << 20, opencl_sparser_bytes = 128 << 20;
 /* The largest footprints on OpenCL devices: several times the caches of most CPUs, and those of all
  * known GPUs. Chosen so that a curve takes less than a minute. */
 static const double opencl_cpu_bytes = 256 << 20, opencl_gpu_bytes = 1 << 30;
@@ -138,9 +143,12 @@ static struct fth_request make_opencl_request(const struct fth_bench_run *run,
                                     .seed = random ? OPENCL_SEED : 0};
     struct fth_request request = fth_request_make(-1);
     request.alone = true;
-    fth_request_add(&request, FTH_STEP_WALK, curve->path, chain, 1);
+    if (run->cpu || chain.count < OPENCL_MAX_HOPS)
+        fth_request_add(&request, FTH_STEP_WALK, curve->path, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_PASS, curve->path, chain,
-                    chain.count <= OPENCL_FEW_HOPS ? OPENCL_PASSES : OPENCL_FEW_PASSES);
+                    chain.count <= OPENCL_FEW_HOPS ? OPENCL_PASSES
+                    : run->cpu                     ? OPENCL_FEW_PASSES
+                                                   : 1);
     return request;
 }
 
@@ -215,6 +223,10 @@ static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footp
         const double bytes = (double)min_footprint_bytes * exp2((double)i / per_octave);
         /* Far beyond the L2 only the TLBs change the latency, so fewer points suffice. */
         if (bytes > 8 * l2 && i % per_octave)
+            continue;
+        if (run->opencl && !run->cpu &&
+            ((bytes > opencl_sparse_bytes && i % 2) ||
+             (bytes > opencl_sparser_bytes && i % per_octave)))
             continue;
         /* On a simulated GPU large footprints are slow, so only some of them are measured. */
         if (run->quick &&

@@ -45,6 +45,7 @@ enum fth_family {
     FTH_FAMILY_BRANCH,   /* `branch`: strided branches, for the ways of instruction caches */
     FTH_FAMILY_FLIGHT,   /* `flight`: independent loads of the warps of an SM */
     FTH_FAMILY_MERGE,    /* `merge`: stores of the warps of an SM to the same lines */
+    FTH_FAMILY_SHARE,    /* `share`: whether two units share a cache */
     FTH_FAMILY_COUNT
 };
 
@@ -258,7 +259,8 @@ struct fth_pair {
  * an odd number stay `stagger_ns` longer.
  *
  * There are two samples per block: its SM, and its start in nanoseconds after that of the first
- * block. */
+ * block. On OpenCL devices, the SM is the number of a unit (docs/methods/opencl.md), or UINT32_MAX
+ * if it is unknown, and the start is UINT32_MAX if the units have no common clock. */
 struct fth_place_request {
     uint32_t blocks, threads, cluster;
     uint32_t hold_ns, stagger_ns;
@@ -400,6 +402,20 @@ struct fth_merge_stores {
     bool shared;
 };
 
+/* The unit `first` walks a chain of `own` elements, the unit `second` walks another chain of `other`
+ * elements, and `first` walks its own chain again, which is timed. If the units share a cache that
+ * the second chain fills, it has evicted the first one. The two may be the same unit. Units have
+ * the numbers that the samples of `place` have; the SMs of NVIDIA's GPUs those of %smid. The
+ * elements of both chains are `stride_bytes` apart. With a seed, the order is pseudo-random.
+ *
+ * Samples: the cycles of the timed pass of each round. */
+struct fth_share {
+    enum fth_path path; /* CA or CONSTANT */
+    uint32_t first, second;
+    uint32_t rounds;
+    uint64_t stride_bytes, own, other, seed;
+};
+
 /* Reads of lines of a page of FTH_CONTEND_PAGE_BYTES by one SM, past the L1, one after the other,
  * while other SMs (`rivals`) read the first 96 bytes of the line at `target_bytes` all the time.
  * Without rivals, the lines are read once before, so that the L2 holds them. With rivals, a request
@@ -479,6 +495,7 @@ struct fth_request {
         struct fth_branch branch;
         struct fth_flight flight;
         struct fth_merge_stores merge;
+        struct fth_share share;
     };
 };
 

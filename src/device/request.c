@@ -21,6 +21,7 @@ static const struct fth_family_ops *const families[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_HINT] = &fth_family_hint,         [FTH_FAMILY_CONTEND] = &fth_family_contend,
     [FTH_FAMILY_COPIES] = &fth_family_copies,     [FTH_FAMILY_BRANCH] = &fth_family_branch,
     [FTH_FAMILY_FLIGHT] = &fth_family_flight,     [FTH_FAMILY_MERGE] = &fth_family_merge,
+    [FTH_FAMILY_SHARE] = &fth_family_share,
 };
 
 const struct fth_family_ops *fth_family_of(enum fth_family family)

@@ -314,11 +314,25 @@ static void order_elements(struct fth_gpu *gpu)
     }
 }
 
+/* Fails if the device is to be dissected, and cannot be. */
+static enum fth_status check_dissection(const struct fth_discovery *discovery,
+                                        struct fth_error *error)
+{
+    const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
+    if (discovery->dissection_share > 0 && backend && strcmp(backend, "opencl") == 0)
+        return fth_fail(error, FTH_UNSUPPORTED, "dissect", fth_device_id(discovery->prober.device),
+                        "OpenCL devices do not have the experiments; 'fathom topo' without --full "
+                        "measures what they support");
+    return FTH_OK;
+}
+
 enum fth_status fth_discovery_run(struct fth_discovery *discovery,
                                   const struct fth_discover_options *options,
                                   struct fth_error *error)
 {
     enum fth_status status = begin(discovery, options, error);
+    if (status == FTH_OK)
+        status = check_dissection(discovery, error);
     const bool hierarchy = status == FTH_OK && fth_discovery_uses_hierarchy(discovery->gpu);
     if (hierarchy && discovery->quick)
         discovery->only = NULL;

@@ -13,6 +13,7 @@
  *   quick.c             the stages of a quick measurement
  *   hierarchy.c         the stages of CPUs, and of GPUs of other vendors than NVIDIA
  *   scratch.c           ... constant and shared memory of these GPUs
+ *   units.c             ... their units, and how many of them share a cache
  *   dissect/dissect.c   'fathom dissect': which elements it dissects, in which order
  *   dissect_cache.c     ... sets, ways and policies of caches
  *   dissect_code.c      ... ways of instruction caches
@@ -29,6 +30,7 @@
 #define FTH_DISCOVER_H
 
 #include "probe/cache/probe_cache.h"
+#include "probe/hierarchy/probe_hierarchy.h"
 #include "probe/l2/probe_l2.h"
 #include "probe/rate/probe_rate.h"
 
@@ -48,6 +50,7 @@ struct fth_discovery {
     double l2_overhead_cycles;     /* that timing adds to a single load from L2 */
     struct fth_l2_map_plan l2_map; /* of fth_dissect_l2_map; size_bytes 0: not known */
     const char *hidden_tlb;        /* element of a TLB level that may exist; NULL: none */
+    struct fth_units units;        /* of an OpenCL device; count 0: not known */
     size_t interruptions;          /* requests that another program interrupted so far */
 };
 
@@ -119,6 +122,13 @@ FTH_MUST_USE enum fth_status fth_discover_instances(struct fth_discovery *discov
                                                     const char *element,
                                                     const struct fth_walker *walker,
                                                     struct fth_error *error);
+
+/* units.c: measures how many units share a cache. Writes sms_per_instance and scope, or the reason
+ * why they are unknown. */
+FTH_MUST_USE enum fth_status fth_discover_sharing(struct fth_discovery *discovery,
+                                                  const char *element,
+                                                  const struct fth_sharers_plan *plan,
+                                                  struct fth_error *error);
 
 /* ---- the parts of 'fathom dissect' ---- */
 

@@ -39,6 +39,14 @@ static const double max_sparse_difference = 0.05;
  * it. Chosen: less than the error that the closure tests permit. */
 static const double max_memory_difference = 0.005;
 
+/* Footprint of loads past the first cache: small, so that no TLB and no other cache than the L2
+ * matters. The minimum ratio of their latency and that of the first cache, as of two levels. */
+static const uint64_t past_bytes = 16 << 10;
+static const double min_past_ratio = 1.25;
+static const char past_method[] =
+    "whole passes over a chain in pseudo-random order with loads past "
+    "the first cache, warm caches";
+
 static const char hidden_ways[] = "the first cache hides whether few elements fit";
 static const char pass_method[] = "whole passes over a chain in pseudo-random order, warm caches";
 
@@ -254,6 +262,40 @@ static enum fth_status find_latencies(const struct walk_through *walk, struct ft
                             error);
 }
 
+/* ---- past the first cache ---- */
+
+/* Measures the latency of the L2 with loads that the first cache does not serve, if the curve does
+ * not show it. CPUs and Intel's GPUs have no such loads, simulated devices do not have all caches
+ * that such loads of an AMD GPU pass, and recordings of older versions do not have the samples. */
+static enum fth_status find_past(const struct walk_through *walk, struct fth_error *error)
+{
+    struct fth_gpu *gpu = walk->discovery->gpu;
+    struct fth_first_cache past = walk->first;
+    struct fth_error fault = FTH_NO_ERROR;
+    struct fth_figure figure;
+    past.path = FTH_PATH_CG;
+    if (walk->is_cpu || walk->discovery->simulated || !wants(walk, "l2") ||
+        fth_gpu_attribute(gpu, "l2", "latency_cycles") ||
+        !fth_gpu_text(gpu, "device", "unit_source"))
+        return FTH_OK;
+    enum fth_status status = fth_probe_level_latency(&walk->discovery->prober, &past,
+                                                     walk->line.bytes, past_bytes, &figure, &fault);
+    if (status == FTH_UNSUPPORTED || status == FTH_INCONCLUSIVE)
+        return FTH_OK; /* the reason of the curve remains */
+    if (status != FTH_OK)
+        return fth_error_move(error, &fault);
+    if (figure.confidence < min_latency_confidence ||
+        figure.value < min_past_ratio * walk->first.hit_cycles)
+        return FTH_OK;
+    figure.note = "loads past the first cache";
+    return fth_note(gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "latency_cycles",
+                                       .figure = &figure,
+                                       .method = past_method},
+                    error);
+}
+
 /* ---- sizes ---- */
 
 /* Writes why the size of a cache is unknown, and the range that it may be in. */
@@ -427,6 +469,30 @@ static enum fth_status find_first_line(struct walk_through *walk, struct fth_err
     return note_line(walk, first_name(walk), &walk->line, error);
 }
 
+/* ---- sharing ---- */
+
+/* Measures how many units share a cache. On GPUs only the first one: the others are so large that
+ * the test takes too long with all units. */
+static enum fth_status find_sharing(const struct walk_through *walk, size_t index,
+                                    struct fth_error *error)
+{
+    const struct fth_hierarchy_level *level = &walk->hierarchy.levels[index];
+    if (!wants(walk, walk->names[index]) || index + 1 >= walk->hierarchy.count ||
+        (index > 0 && !walk->is_cpu))
+        return FTH_OK;
+    const double rise = level[1].cycles - level->cycles;
+    const struct fth_sharers_plan plan = {
+        .path = FTH_PATH_CA,
+        .line_bytes = walk->line.bytes,
+        .size_bytes = index ? fth_curve_reaches(&walk->curve, level->cycles + rise / 2)
+                            : walk->first.edge_bytes,
+        .near_bytes = index ? walk->first.edge_bytes : 0,
+        .next_bytes = level[1].high_bytes,
+        .hit_cycles = level->cycles,
+        .miss_cycles = level[1].cycles};
+    return fth_discover_sharing(walk->discovery, walk->names[index], &plan, error);
+}
+
 /* ---- the stages ---- */
 
 /* Returns the largest footprint that is walked. */
@@ -477,6 +543,7 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
         return note_failure(&walk, first_name(&walk), "size_bytes", status, error);
     fth_discovery_report_step(discovery, "latencies", 0.6);
     FTH_TRY(find_latencies(&walk, error));
+    FTH_TRY(find_past(&walk, error));
     for (size_t i = 0; i < walk.caches && i < MAX_CACHES; i++) {
         fth_discovery_report_step(discovery, walk.names[i],
                                   0.7 + 0.3 * (double)i / (double)walk.caches);
@@ -484,6 +551,7 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
             FTH_TRY(find_line(&walk, i, error));
         if (wants(&walk, walk.names[i]))
             FTH_TRY(find_size(&walk, i, error));
+        FTH_TRY(find_sharing(&walk, i, error));
     }
     return FTH_OK;
 }
@@ -496,7 +564,7 @@ static const struct fth_stage stages[] = {
      .run = fth_discover_hierarchy},
     {.name = "constant and shared memory",
      .fraction = 0.8,
-     .elements = {"scalar_l1", "constant_l1", "lds", "shared"},
+     .elements = {"scalar_l1", "constant_l1", "lds", "shared", "texture"},
      .run = fth_discover_scratch},
     {.name = "bandwidth",
      .fraction = 0.9,

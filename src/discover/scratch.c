@@ -58,6 +58,13 @@ static enum fth_status find_constant(struct fth_discovery *discovery, const char
                                         .method = pass_method},
                      error));
     FTH_TRY(find_structure(discovery, element, &first, error));
+    const struct fth_sharers_plan sharing = {.path = FTH_PATH_CONSTANT,
+                                             .line_bytes = 64,
+                                             .size_bytes = first.edge_bytes,
+                                             .hit_cycles = first.hit_cycles,
+                                             .miss_cycles = first.miss_cycles};
+    if (first.edge_bytes / 4 + 2 * first.edge_bytes <= max_constant_bytes)
+        FTH_TRY(fth_discover_sharing(discovery, element, &sharing, error));
     FTH_TRY(fth_note_unknown(discovery->gpu, element, "ways",
                              "chains in constant memory are too short to show it", error));
     return fth_note_unknown(discovery->gpu, element, "sets",
@@ -68,7 +75,8 @@ static enum fth_status find_shared(struct fth_discovery *discovery, const char *
                                    struct fth_error *error)
 {
     struct fth_scratch scratch;
-    enum fth_status status = fth_probe_scratch(&discovery->prober, &scratch, error);
+    enum fth_status status =
+        fth_probe_scratch(&discovery->prober, FTH_PATH_SHARED, &scratch, error);
     if (status != FTH_OK)
         FTH_TRY(fth_note_failure(discovery->gpu, element, "latency_cycles", status, error));
     FTH_TRY(fth_note_unknown(discovery->gpu, element, "size_bytes",
@@ -86,6 +94,30 @@ static enum fth_status find_shared(struct fth_discovery *discovery, const char *
                     error);
 }
 
+/* Measures the latency of loads through an image. Simulated devices of other vendors do not have
+ * images, and recordings of older versions do not have the samples. */
+static enum fth_status find_texture(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct fth_scratch texture;
+    if (discovery->simulated || !fth_gpu_text(discovery->gpu, "device", "unit_source"))
+        return FTH_OK;
+    enum fth_status status =
+        fth_probe_scratch(&discovery->prober, FTH_PATH_TEXTURE, &texture, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, "texture", "latency_cycles", status, error);
+    if (!(texture.latency_cycles > 0))
+        return fth_note_unknown(discovery->gpu, "texture", "latency_cycles",
+                                "a longer chain does not take longer", error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "texture",
+                                       .attribute = "latency_cycles",
+                                       .number = fth_round_to_tenth(texture.latency_cycles),
+                                       .samples = texture.samples,
+                                       .method = "whole passes over two chains of different "
+                                                 "lengths in an image of a buffer"},
+                    error);
+}
+
 enum fth_status fth_discover_scratch(struct fth_discovery *discovery, struct fth_error *error)
 {
     const char *vendor = fth_gpu_text(discovery->gpu, "device", "vendor"),
@@ -99,5 +131,7 @@ enum fth_status fth_discover_scratch(struct fth_discovery *discovery, struct fth
         FTH_TRY(find_constant(
             discovery, constant,
             fth_gpu_number(discovery->gpu, "device", "clock_resolution_cycles", 1), error));
-    return fth_discovery_wants(discovery, shared) ? find_shared(discovery, shared, error) : FTH_OK;
+    if (fth_discovery_wants(discovery, shared))
+        FTH_TRY(find_shared(discovery, shared, error));
+    return fth_discovery_wants(discovery, "texture") ? find_texture(discovery, error) : FTH_OK;
 }

@@ -26,7 +26,15 @@ enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor, struct fth_buf
     if (preludes[vendor])
         FTH_TRY(add_file(preludes[vendor], out, error));
     FTH_TRY(add_file("other", out, error));
-    return add_file("chase", out, error);
+    FTH_TRY(add_file("chase", out, error));
+    return add_file("units", out, error);
+}
+
+enum fth_status fth_kernels_opencl_image(enum fth_opencl_vendor vendor, struct fth_buffer *out,
+                                         struct fth_error *error)
+{
+    FTH_TRY(fth_kernels_opencl(vendor, out, error));
+    return add_file("images", out, error);
 }
 
 /* The result of each kind, of an element of x and one of y. An fma and a separate multiplication

@@ -385,6 +385,10 @@ enum fth_opencl_vendor {
  * which chase.cl documents. */
 FTH_MUST_USE enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor,
                                                 struct fth_buffer *out, struct fth_error *error);
+/* Appends the same program with the kernel `fth_image`, which images.cl documents. */
+FTH_MUST_USE enum fth_status fth_kernels_opencl_image(enum fth_opencl_vendor vendor,
+                                                      struct fth_buffer *out,
+                                                      struct fth_error *error);
 /* Appends the program of one sweep, with the kernels `fth_sweep`, and `fth_write`, `fth_check` and
  * `fth_total` for its arrays, which arrays.cl documents. Fails with FTH_UNSUPPORTED if there is no
  * such kernel: see fth_kernels_has_sweep; OpenCL has no cache hints. */

@@ -1,6 +1,7 @@
 /* Prints the OpenCL C of fathom's kernels as an OpenCL driver gets it.
  *
  * usage: programs VENDOR                      the chases
+ *        programs VENDOR image                the chases, with those through an image
  *        programs VENDOR KIND TYPE VECTOR UNROLL    the sweep: "triad f64 16 4"
  *
  * Without arguments, it prints the names of the vendors and of the sweeps. */
@@ -49,12 +50,13 @@ int main(int argc, char **argv)
         return list();
     while (vendor < FTH_OPENCL_VENDORS && strcmp(vendors[vendor], argv[1]) != 0)
         vendor++;
-    if (vendor == FTH_OPENCL_VENDORS || (argc != 2 && argc != 6)) {
-        fprintf(stderr, "usage: programs VENDOR [KIND TYPE VECTOR UNROLL]\n");
+    if (vendor == FTH_OPENCL_VENDORS || (argc != 2 && argc != 3 && argc != 6)) {
+        fprintf(stderr, "usage: programs VENDOR [image | KIND TYPE VECTOR UNROLL]\n");
         return 2;
     }
-    const enum fth_status status = argc == 2 ? fth_kernels_opencl(vendor, &text, &error)
-                                             : write_sweep(vendor, argv + 2, &text, &error);
+    const enum fth_status status = argc == 2   ? fth_kernels_opencl(vendor, &text, &error)
+                                   : argc == 3 ? fth_kernels_opencl_image(vendor, &text, &error)
+                                               : write_sweep(vendor, argv + 2, &text, &error);
     if (status == FTH_OK)
         fwrite(text.data, 1, text.size, stdout);
     else

@@ -1,6 +1,6 @@
-/* A stand-in for libOpenCL.so.1, with devices that execute fathom's kernels fth_facts, fth_pace and
- * fth_chase in C. The environment variable FATHOM_STANDIN_OPENCL, which is read at every call,
- * selects how it behaves:
+/* A stand-in for libOpenCL.so.1, with devices that execute fathom's kernels fth_facts, fth_pace,
+ * fth_chase, fth_place and fth_share in C. The environment variable FATHOM_STANDIN_OPENCL, which is
+ * read at every call, selects how it behaves:
  *
  *   none (the default)   no platform
  *   empty                a platform without devices
@@ -18,11 +18,15 @@
  *   lost:N               like tiny; kernel N (default: 1) fails, and so does every later one
  *   hang                 fth_chase never ends; a call that would wait for it forever aborts
  *   stopped              the clock does not advance
+ *   apart:N              two units never execute work-groups at the same time; with a number, they
+ *                        do so from the N-th fth_share on, before which a work-group moves
  *
  * A GPU has a clock of core cycles at 1 GHz, an addition takes 4 cycles, and it has loads past the
  * first cache. A CPU runs at 2 GHz; its clock ticks every 8 cycles. Both have one cache: 64 lines
  * of 64 bytes with LRU replacement. A hit takes 4 cycles, a miss 100. A kernel takes 1 us more than
- * its cycles. */
+ * its cycles. Work-group i runs on unit i modulo the number of compute units: 60 of a GPU, which
+ * has two XCDs with two shader arrays each, and 4 of a CPU. Units 2 i and 2 i + 1 of a shader array
+ * or a CPU share the cache. */
 #include "standin.h"
 
 #include <stdbool.h>
@@ -188,6 +192,8 @@ API(int, clGetDeviceInfo, void *id, unsigned what, size_t size, void *out, size_
         {0x1004, 256, 8},
         {0x100C, 1000, 4},
         {0x1010, UINT64_C(1) << 30, 8},
+        {0x1016, 1, 4},
+        {0x1040, 65536, 8},
         {0x101F, UINT64_C(4) << (tiny ? 18 : 30), 8},
         {0x1020, 65536, 8},
         {0x1023, 65536, 8},
@@ -273,7 +279,8 @@ API(int, clGetProgramBuildInfo, void *program, void *device, unsigned what, size
 
 API(void *, clCreateKernel, void *program, const char *name, int *result)
 {
-    static const char *const known[] = {"fth_chase", "fth_pace", "fth_facts", "fth_origin"};
+    static const char *const known[] = {"fth_chase", "fth_pace",  "fth_facts", "fth_origin",
+                                        "fth_place", "fth_share", "fth_image"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i]) == 0) {
             struct kernel *kernel =
@@ -310,6 +317,18 @@ API(void *, clCreateBuffer, void *context, uint64_t flags, size_t size, void *ho
     buffer->own = !host;
     buffer->data = host ? host : allocate(size);
     return buffer;
+}
+
+/* An image is made of a buffer, which its description names last, and has its contents. */
+API(void *, clCreateImage, void *context, uint64_t flags, const void *format,
+    const void *description, void *host, int *result)
+{
+    (void)flags, (void)format, (void)host;
+    struct buffer *image = make(((struct object *)context)->device, sizeof *image, result);
+    struct buffer *buffer = *(struct buffer *const *)((const char *)description + 64);
+    if (image)
+        image->data = buffer->data;
+    return image;
 }
 
 API(int, clReleaseContext, void *object)
@@ -420,14 +439,110 @@ static uint64_t chase(const struct kernel *kernel)
     return cycles;
 }
 
+/* ---- units ---- */
+
+enum { GPU_UNITS = 60, CPU_UNITS = 4, ARRAY_UNITS = 15 };
+
+/* The number of the unit that executes a work-group. */
+static uint32_t unit_of(const struct kernel *kernel, size_t group)
+{
+    if (kernel->object.device->cpu)
+        return (uint32_t)(group % CPU_UNITS);
+    const uint32_t unit = (uint32_t)(group % GPU_UNITS), array = unit / ARRAY_UNITS;
+    return array / 2 << 16 | array % 2 << 8 | unit % ARRAY_UNITS;
+}
+
+/* Executes fth_place (units.cl). Work-group i starts 3 i ticks after the first one. */
+static uint64_t place(const struct kernel *kernel, size_t groups)
+{
+    uint64_t *record = pointer(kernel, 3);
+    for (size_t i = 0; i < groups; i++, record += 4) {
+        record[0] = record[2] = unit_of(kernel, i);
+        record[1] = 1000 + 3 * i;
+    }
+    return UINT64_C(1000) * number(kernel, 0);
+}
+
+/* Walks a chain of fth_share. Returns its cycles. */
+static uint64_t walk(const struct kernel *kernel, struct cache *cache, uint32_t at, uint32_t count)
+{
+    const uint32_t *words = pointer(kernel, 0);
+    const unsigned space = words[2] == 4;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += access_cycles(cache, (uint64_t)space << 40 | at / LINE_BYTES);
+        at = link_at(pointer(kernel, space ? 2 : 1), at);
+        at -= !space && opencl_mode_is("nvidia", NULL) ? ORIGIN : 0;
+    }
+    return sum;
+}
+
+/* Executes fth_share (units.cl). */
+static uint64_t share(const struct kernel *kernel)
+{
+    static unsigned long long calls;
+    const uint32_t *words = pointer(kernel, 0);
+    uint32_t *state = pointer(kernel, 4);
+    uint64_t *samples = pointer(kernel, 5), cycles = 0;
+    const unsigned tick = kernel->object.device->cpu ? TICK_CYCLES : 1;
+    unsigned long long from = 0;
+    struct cache caches[2] = {0};
+    const bool apart = opencl_mode_is("apart", &from);
+    calls++;
+    if (apart && from == 0 && words[0] != words[1]) {
+        state[2] = UINT32_MAX;
+        return 0;
+    }
+    struct cache *other = &caches[words[0] / 2 != words[1] / 2];
+    for (uint32_t i = 0; i < words[8]; i++) {
+        walk(kernel, &caches[0], words[4], words[5]);
+        walk(kernel, other, words[6], words[7]);
+        const uint64_t took = walk(kernel, &caches[0], words[4], words[5]);
+        samples[i] = took / tick;
+        cycles += took;
+    }
+    state[2] = 2 * words[8];
+    state[3] = apart && calls < from;
+    return cycles;
+}
+
+/* Executes fth_image (images.cl). */
+static uint64_t chase_image(const struct kernel *kernel)
+{
+    const uint64_t *step = pointer(kernel, 0);
+    const uint32_t *texels = pointer(kernel, 2);
+    uint64_t *samples = pointer(kernel, 3), cycles = 0;
+    const unsigned tick = kernel->object.device->cpu ? TICK_CYCLES : 1;
+    struct cache cache = {0};
+    for (uint32_t i = 0; i < number(kernel, 1); i++, step += 8)
+        for (uint64_t pass = 0; pass < step[2]; pass++) {
+            uint64_t sum = 0;
+            uint32_t at = (uint32_t)step[3];
+            for (uint64_t hop = 0; hop < step[4]; hop++, at = texels[at])
+                sum += access_cycles(&cache, at * 4 / LINE_BYTES);
+            if (step[0] == 1)
+                samples[step[5] + pass] = sum / tick;
+            cycles += sum;
+        }
+    ((uint32_t *)pointer(kernel, 4))[0] = 3;
+    return cycles;
+}
+
 /* Executes a kernel. Returns its cycles. */
-static uint64_t execute(const struct kernel *kernel)
+static uint64_t execute(const struct kernel *kernel, size_t groups)
 {
     const bool cpu = kernel->object.device->cpu;
     if (strcmp(kernel->name, "fth_chase") == 0)
         return chase(kernel);
+    if (strcmp(kernel->name, "fth_image") == 0)
+        return chase_image(kernel);
+    if (strcmp(kernel->name, "fth_place") == 0)
+        return place(kernel, groups);
+    if (strcmp(kernel->name, "fth_share") == 0)
+        return share(kernel);
     if (strcmp(kernel->name, "fth_facts") == 0) {
-        const uint32_t facts[] = {!opencl_mode_is("plain", NULL), 64, !cpu, !cpu, cpu};
+        const bool plain = opencl_mode_is("plain", NULL);
+        const uint32_t facts[] = {!plain, 64, !cpu, !plain, cpu, !plain, cpu ? 0 : 10};
         memcpy(pointer(kernel, 0), facts, sizeof facts);
         return 0;
     }
@@ -471,14 +586,16 @@ API(int, clEnqueueNDRangeKernel, void *queue, void *object, unsigned dimensions,
     unsigned long long faulty = 1;
     int status = 0;
     uint64_t ns = LAUNCH_NS;
-    if (*global != 1 || *local != 1)
+    const bool many =
+        strcmp(kernel->name, "fth_place") == 0 || strcmp(kernel->name, "fth_share") == 0;
+    if (!many && (*global != 1 || *local != 1))
         return INVALID_VALUE;
     if (opencl_mode_is("hang", NULL) && strcmp(kernel->name, "fth_chase") == 0)
         status = 1;
     else if (opencl_mode_is("lost", &faulty) && launches + 1 >= faulty)
         status = OUT_OF_RESOURCES;
     else
-        ns += execute(kernel) / (kernel->object.device->cpu ? 2 : 1);
+        ns += execute(kernel, *global / *local) / (kernel->object.device->cpu ? 2 : 1);
     hung = hung || status == 1;
     launches++;
     *event = complete(status, ns);

@@ -95,7 +95,8 @@ struct fth_family_ops {
 extern const struct fth_family_ops fth_family_chase, fth_family_fetch, fth_family_stream,
     fth_family_cluster, fth_family_operate, fth_family_sweep, fth_family_transfer, fth_family_pair,
     fth_family_place, fth_family_evict, fth_family_visit, fth_family_traffic, fth_family_hint,
-    fth_family_contend, fth_family_copies, fth_family_branch, fth_family_flight, fth_family_merge;
+    fth_family_contend, fth_family_copies, fth_family_branch, fth_family_flight, fth_family_merge,
+    fth_family_share;
 const struct fth_family_ops *fth_family_of(enum fth_family family);
 
 /* ---- family_visit.c ---- */

@@ -7,7 +7,10 @@
  *   opencl_memory.c   the buffer that the chains and arrays of all requests share
  *   opencl_clock.c    core cycles per tick of the clock that the kernels read
  *   opencl_chase.c    the chase family
+ *   opencl_image.c    chases through an image
  *   opencl_sweep.c    the families sweep and transfer
+ *   opencl_units.c    the families place and share
+ *   family_share.c    requests of the family share
  *   opencl_describe.c what the driver reports, as attributes of a GPU description
  *   opencl_device.c   the backend: opens devices and executes batches of requests
  */
@@ -41,6 +44,7 @@ enum {
     FTH_CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
     FTH_CL_DEVICE_MAX_CLOCK_FREQUENCY = 0x100C, /* MHz */
     FTH_CL_DEVICE_MAX_MEM_ALLOC_SIZE = 0x1010,
+    FTH_CL_DEVICE_IMAGE_SUPPORT = 0x1016,
     FTH_CL_DEVICE_GLOBAL_MEM_SIZE = 0x101F,
     FTH_CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE = 0x1020,
     FTH_CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
@@ -49,8 +53,9 @@ enum {
     FTH_CL_DRIVER_VERSION = 0x102D,
     FTH_CL_DEVICE_VERSION = 0x102F,
     FTH_CL_DEVICE_EXTENSIONS = 0x1030,
-    FTH_CL_DEVICE_WARP_SIZE_NV = 0x4003,   /* extension cl_nv_device_attribute_query */
-    FTH_CL_DEVICE_BOARD_NAME_AMD = 0x4038, /* extension cl_amd_device_attribute_query */
+    FTH_CL_DEVICE_IMAGE_MAX_BUFFER_SIZE = 0x1040, /* texels */
+    FTH_CL_DEVICE_WARP_SIZE_NV = 0x4003,          /* extension cl_nv_device_attribute_query */
+    FTH_CL_DEVICE_BOARD_NAME_AMD = 0x4038,        /* extension cl_amd_device_attribute_query */
     FTH_CL_DEVICE_WAVEFRONT_WIDTH_AMD = 0x4043
 };
 /* Flags of command queues, buffers and mappings, and other queries. */
@@ -92,6 +97,8 @@ struct fth_opencl {
     fth_cl_int (*kernel_argument)(void *, uint32_t, size_t, const void *);
     void *(*buffer_create)(void *, uint64_t, size_t, void *, fth_cl_int *);
     fth_cl_int (*buffer_release)(void *);
+    void *(*image_create)(void *, uint64_t, const void *, const void *, void *,
+                          fth_cl_int *); /* NULL: the library is older than OpenCL 1.2 */
     fth_cl_int (*enqueue_kernel)(void *, void *, uint32_t, const size_t *, const size_t *,
                                  const size_t *, uint32_t, void *const *, void **);
     fth_cl_int (*enqueue_read)(void *, void *, uint32_t, size_t, size_t, void *, uint32_t,
@@ -162,6 +169,8 @@ enum fth_opencl_kernel {
     FTH_OPENCL_KERNEL_PACE,
     FTH_OPENCL_KERNEL_FACTS,
     FTH_OPENCL_KERNEL_ORIGIN,
+    FTH_OPENCL_KERNEL_PLACE,
+    FTH_OPENCL_KERNEL_SHARE,
     FTH_OPENCL_KERNEL_COUNT
 };
 
@@ -194,6 +203,12 @@ struct fth_opencl_clock {
 /* The program of one kind of sweep. */
 struct fth_opencl_sweep_program;
 
+/* The image of the texture path, and its program; NULL: not made yet. */
+struct fth_opencl_image {
+    void *program, *kernel, *memory;
+    uint64_t bytes; /* of the image */
+};
+
 /* Minimum time limit of a command in seconds. Chosen: much longer than a delay by a busy computer,
  * and than an implementation takes that compiles a kernel only when it is first launched. */
 #define FTH_OPENCL_TIME_LIMIT_S 20.0
@@ -210,12 +225,16 @@ struct fth_opencl_device {
     enum fth_opencl_vendor vendor;      /* of the prelude that compiled */
     bool has_clock, has_past, has_unit; /* what its kernels can do (fth_facts in chase.cl) */
     bool adds_are_cycles;               /* an addition of fth_pace takes one cycle */
+    bool has_time;                      /* all units share a clock (FTH_TIME in other.cl) */
+    uint32_t time_ns;                   /* nanoseconds per tick of it; 0: `clock` is it */
     void *context, *queue, *program;
     void *kernels[FTH_OPENCL_KERNEL_COUNT];
     struct fth_opencl_buffer memory; /* chains and arrays */
     struct fth_opencl_buffer constants, steps, samples, unit;
     struct fth_opencl_buffer arrays[3], sums; /* of sweeps and transfers: x, y, z */
-    struct fth_opencl_sweep_program *sweeps;  /* those compiled so far */
+    struct fth_opencl_image image;
+    struct fth_opencl_buffer texels;         /* of the image */
+    struct fth_opencl_sweep_program *sweeps; /* those compiled so far */
     size_t sweep_count, sweep_capacity;
     uint32_t origin; /* what links in `memory` count from (fth_origin in chase.cl) */
     struct fth_opencl_built built[FTH_OPENCL_MAX_BUILT];
@@ -274,7 +293,7 @@ FTH_MUST_USE enum fth_status fth_opencl_map(struct fth_opencl_device *device, vo
                                             uint64_t offset, uint64_t bytes, char **data,
                                             struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_opencl_unmap(struct fth_opencl_device *device, void *memory,
-                                              void *data, struct fth_error *error);
+                                              void *data, uint64_t bytes, struct fth_error *error);
 /* The host's monotonic clock in seconds. */
 double fth_opencl_now_s(void);
 
@@ -300,6 +319,39 @@ uint64_t fth_opencl_chain_end(const struct fth_chain *chain);
 FTH_MUST_USE enum fth_status fth_opencl_calibrate(struct fth_opencl_device *device,
                                                   struct fth_error *error);
 
+/* ---- opencl_chase.c ---- */
+
+/* Words of a step that the kernel reads (chase.cl), and the maximum number of steps: each step, and
+ * a step that builds its chain. */
+enum { FTH_OPENCL_STEP_WORDS = 8, FTH_OPENCL_MAX_STEPS = 2 * FTH_MAX_STEPS };
+/* A chase as the kernel reads it. */
+struct fth_opencl_plan {
+    uint64_t words[FTH_OPENCL_MAX_STEPS * FTH_OPENCL_STEP_WORDS];
+    uint32_t count;
+    uint64_t offsets[FTH_MAX_STEPS]; /* of the arrays, for each step in global memory */
+    uint64_t memory_bytes, constant_bytes, local_bytes;
+    uint64_t sample_count;
+    double hops;
+};
+/* Makes all memory hold the chains of a chase. */
+FTH_MUST_USE enum fth_status fth_opencl_prepare(struct fth_opencl_device *device,
+                                                const struct fth_chase *chase,
+                                                struct fth_opencl_plan *plan,
+                                                struct fth_error *error);
+/* Converts ticks of the clock to cycles; samples->count of them. FTH_UNSUPPORTED: one has more than
+ * 32 bits. */
+FTH_MUST_USE enum fth_status fth_opencl_collect(const struct fth_opencl_device *device,
+                                                const uint64_t *ticks, struct fth_samples *samples,
+                                                struct fth_error *error);
+
+/* ---- opencl_image.c ---- */
+
+/* Executes a chase through an image. `ticks` receives its samples. */
+FTH_MUST_USE enum fth_status fth_opencl_chase_image(struct fth_opencl_device *device,
+                                                    const struct fth_chase *chase, uint64_t *ticks,
+                                                    struct fth_error *error);
+void fth_opencl_release_image(struct fth_opencl_device *device);
+
 /* ---- families ---- */
 
 /* Execute one request of a family. FTH_UNSUPPORTED and FTH_NOT_FOUND: this device cannot. The
@@ -314,6 +366,13 @@ FTH_MUST_USE enum fth_status fth_opencl_transfer(struct fth_opencl_device *devic
                                                  const struct fth_request *request,
                                                  struct fth_samples *samples,
                                                  struct fth_error *error);
+
+FTH_MUST_USE enum fth_status fth_opencl_place(struct fth_opencl_device *device,
+                                              const struct fth_request *request,
+                                              struct fth_samples *samples, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_opencl_share(struct fth_opencl_device *device,
+                                              const struct fth_request *request,
+                                              struct fth_samples *samples, struct fth_error *error);
 
 /* Releases the programs of sweeps. */
 void fth_opencl_release_sweeps(struct fth_opencl_device *device);

@@ -25,25 +25,8 @@ static const uint64_t array_bytes = UINT64_C(2) << 20;
 enum { MAX_HOST_PASSES = 1 << 24 };
 static const char operation[] = "run experiments";
 
-/* Words of a step that the kernel reads (chase.cl), the kind that builds a chain in local memory,
- * and the maximum number of steps: each step, and a step that builds its chain. */
-enum {
-    WORDS = 8,
-    PASSES_WORD = 2,
-    COUNT_WORD = 4,
-    BUILD_LOCAL = 3,
-    MAX_KERNEL_STEPS = 2 * FTH_MAX_STEPS
-};
-
-/* A request as the kernel reads it. */
-struct plan {
-    uint64_t words[MAX_KERNEL_STEPS * WORDS];
-    uint32_t count;
-    uint64_t offsets[FTH_MAX_STEPS]; /* of the arrays, for each step in global memory */
-    uint64_t memory_bytes, constant_bytes, local_bytes;
-    uint64_t sample_count;
-    double hops;
-};
+/* Indices of words of a step (chase.cl), and the kind that builds a chain in local memory. */
+enum { PASSES_WORD = 2, COUNT_WORD = 4, BUILD_LOCAL = 3 };
 
 FTH_PRINTF(2, 3)
 static enum fth_status refuse(struct fth_error *error, const char *cause, ...)
@@ -82,7 +65,8 @@ static enum fth_status check_path(const struct fth_opencl_device *device,
                                   const struct fth_step *step, struct fth_error *error)
 {
     switch (step->path) {
-    case FTH_PATH_CA: return FTH_OK;
+    case FTH_PATH_CA:
+    case FTH_PATH_TEXTURE: return FTH_OK;
     case FTH_PATH_CG:
         return device->has_past ? FTH_OK
                                 : refuse(error, "OpenCL has no loads past the first cache here");
@@ -130,7 +114,7 @@ static bool is_global(const struct fth_step *step)
 }
 
 /* Places the arrays of the steps in the shared buffer. */
-static void place_arrays(const struct fth_chase *chase, struct plan *plan)
+static void place_arrays(const struct fth_chase *chase, struct fth_opencl_plan *plan)
 {
     for (size_t i = 0; i < chase->step_count; i++) {
         const unsigned array = chase->steps[i].chain.array;
@@ -154,18 +138,19 @@ static void place_arrays(const struct fth_chase *chase, struct plan *plan)
     }
 }
 
-static void add_words(struct plan *plan, uint64_t kind, const struct fth_step *step, uint64_t first,
-                      uint64_t sample)
+static void add_words(struct fth_opencl_plan *plan, uint64_t kind, const struct fth_step *step,
+                      uint64_t first, uint64_t sample)
 {
-    const uint64_t words[WORDS] = {kind,
-                                   step->path,
-                                   step->passes,
-                                   first,
-                                   step->chain.count,
-                                   sample,
-                                   step->chain.stride_bytes,
-                                   fth_chain_step(&step->chain) % step->chain.count};
-    memcpy(plan->words + (size_t)plan->count++ * WORDS, words, sizeof words);
+    const uint64_t words[FTH_OPENCL_STEP_WORDS] = {kind,
+                                                   step->path,
+                                                   step->passes,
+                                                   first,
+                                                   step->chain.count,
+                                                   sample,
+                                                   step->chain.stride_bytes,
+                                                   fth_chain_step(&step->chain) %
+                                                       step->chain.count};
+    memcpy(plan->words + (size_t)plan->count++ * FTH_OPENCL_STEP_WORDS, words, sizeof words);
 }
 
 /* Offset of the element at which a pass begins, from the start of its array. */
@@ -184,11 +169,11 @@ static uint64_t samples_of(const struct fth_step *step)
                                               : step->passes * step->chain.count;
 }
 
-static void make_plan(const struct fth_chase *chase, struct plan *plan)
+static void make_plan(const struct fth_chase *chase, struct fth_opencl_plan *plan)
 {
     static const uint64_t kinds[] = {
         [FTH_STEP_WALK] = 0, [FTH_STEP_TIME_PASS] = 1, [FTH_STEP_TIME_HOPS] = 2};
-    *plan = (struct plan){0};
+    *plan = (struct fth_opencl_plan){0};
     place_arrays(chase, plan);
     for (size_t i = 0; i < chase->step_count; i++) {
         const struct fth_step *step = &chase->steps[i];
@@ -236,10 +221,10 @@ static enum fth_status build_constants(struct fth_opencl_device *device,
     return status;
 }
 
-/* Makes all memory hold what the kernel expects. */
-static enum fth_status prepare(struct fth_opencl_device *device, const struct fth_chase *chase,
-                               const struct plan *plan, struct fth_error *error)
+enum fth_status fth_opencl_prepare(struct fth_opencl_device *device, const struct fth_chase *chase,
+                                   struct fth_opencl_plan *plan, struct fth_error *error)
 {
+    make_plan(chase, plan);
     if (plan->local_bytes > device->max_local_bytes)
         return refuse(error, "the request needs more local memory than a work-group can have");
     if (plan->constant_bytes > device->max_constant_bytes)
@@ -265,8 +250,8 @@ static enum fth_status prepare(struct fth_opencl_device *device, const struct ft
                             error);
 }
 
-static enum fth_status launch(struct fth_opencl_device *device, const struct plan *plan, double *ns,
-                              struct fth_error *error)
+static enum fth_status launch(struct fth_opencl_device *device, const struct fth_opencl_plan *plan,
+                              double *ns, struct fth_error *error)
 {
     const struct fth_opencl_argument arguments[] = {
         {sizeof(void *), &device->steps.memory},
@@ -280,9 +265,8 @@ static enum fth_status launch(struct fth_opencl_device *device, const struct pla
                           FTH_COUNT(arguments), 1, 1, plan->hops * MAX_HOP_S, ns, error);
 }
 
-/* Converts ticks to cycles. */
-static enum fth_status collect(const struct fth_opencl_device *device, const uint64_t *ticks,
-                               struct fth_samples *samples, struct fth_error *error)
+enum fth_status fth_opencl_collect(const struct fth_opencl_device *device, const uint64_t *ticks,
+                                   struct fth_samples *samples, struct fth_error *error)
 {
     for (size_t i = 0; i < samples->count; i++) {
         const double cycles = round((double)ticks[i] * device->clock.cycles_per_tick);
@@ -296,11 +280,12 @@ static enum fth_status collect(const struct fth_opencl_device *device, const uin
 /* ---- without a clock ---- */
 
 /* Runs the kernel with `passes` passes of the last step. *ns is its duration. */
-static enum fth_status run_passes(struct fth_opencl_device *device, const struct plan *plan,
-                                  uint64_t passes, double *ns, struct fth_error *error)
+static enum fth_status run_passes(struct fth_opencl_device *device,
+                                  const struct fth_opencl_plan *plan, uint64_t passes, double *ns,
+                                  struct fth_error *error)
 {
-    const uint64_t place = ((uint64_t)plan->count - 1) * WORDS + PASSES_WORD;
-    struct plan longer = *plan;
+    const uint64_t place = ((uint64_t)plan->count - 1) * FTH_OPENCL_STEP_WORDS + PASSES_WORD;
+    struct fth_opencl_plan longer = *plan;
     longer.hops += (double)passes * (double)plan->words[place - PASSES_WORD + COUNT_WORD];
     FTH_TRY(fth_opencl_write(device, device->steps.memory, place * sizeof passes, &passes,
                              sizeof passes, error));
@@ -312,8 +297,9 @@ static enum fth_status run_passes(struct fth_opencl_device *device, const struct
 }
 
 /* The nanoseconds of one pass, with `passes` passes per kernel. */
-static enum fth_status time_passes(struct fth_opencl_device *device, const struct plan *plan,
-                                   uint64_t passes, double *difference, struct fth_error *error)
+static enum fth_status time_passes(struct fth_opencl_device *device,
+                                   const struct fth_opencl_plan *plan, uint64_t passes,
+                                   double *difference, struct fth_error *error)
 {
     double none = 0, all = 0;
     FTH_TRY(run_passes(device, plan, 0, &none, error));
@@ -325,7 +311,7 @@ static enum fth_status time_passes(struct fth_opencl_device *device, const struc
 /* Answers a request whose last step, and no other, is timed. The samples are in ticks, which are
  * nanoseconds here. */
 static enum fth_status time_by_host(struct fth_opencl_device *device, const struct fth_chase *chase,
-                                    const struct plan *plan, uint64_t *ticks,
+                                    const struct fth_opencl_plan *plan, uint64_t *ticks,
                                     struct fth_error *error)
 {
     for (size_t i = 0; i < chase->step_count; i++)
@@ -333,7 +319,7 @@ static enum fth_status time_by_host(struct fth_opencl_device *device, const stru
             return refuse(error,
                           "the kernels of this device cannot read a clock; the host can time "
                           "only the last step of a request");
-    const uint64_t place = ((uint64_t)plan->count - 1) * WORDS, walk = 0;
+    const uint64_t place = ((uint64_t)plan->count - 1) * FTH_OPENCL_STEP_WORDS, walk = 0;
     uint64_t passes = 1;
     double difference = 0;
     FTH_TRY(fth_opencl_write(device, device->steps.memory, place * sizeof walk, &walk, sizeof walk,
@@ -352,8 +338,12 @@ static enum fth_status time_by_host(struct fth_opencl_device *device, const stru
 
 /* Executes the kernel and reads its samples. */
 static enum fth_status read_ticks(struct fth_opencl_device *device, const struct fth_chase *chase,
-                                  const struct plan *plan, uint64_t *ticks, struct fth_error *error)
+                                  const struct fth_opencl_plan *plan, uint64_t *ticks,
+                                  struct fth_error *error)
 {
+    for (size_t i = 0; i < chase->step_count; i++)
+        if (chase->steps[i].path == FTH_PATH_TEXTURE)
+            return fth_opencl_chase_image(device, chase, ticks, error);
     if (!device->has_clock)
         return time_by_host(device, chase, plan, ticks, error);
     FTH_TRY(launch(device, plan, NULL, error));
@@ -365,10 +355,9 @@ enum fth_status fth_opencl_chase(struct fth_opencl_device *device,
                                  const struct fth_request *request, struct fth_samples *samples,
                                  struct fth_error *error)
 {
-    struct plan plan;
+    struct fth_opencl_plan plan;
     FTH_TRY(check_request(device, request, error));
-    make_plan(&request->chase, &plan);
-    FTH_TRY(prepare(device, &request->chase, &plan, error));
+    FTH_TRY(fth_opencl_prepare(device, &request->chase, &plan, error));
     uint32_t unit = UINT32_MAX;
     /* One element more than needed, so that the size is never 0. */
     uint64_t *ticks = calloc((size_t)plan.sample_count + 1, sizeof *ticks);
@@ -381,7 +370,7 @@ enum fth_status fth_opencl_chase(struct fth_opencl_device *device,
     if (status == FTH_OK)
         status = fth_opencl_read(device, &unit, device->unit.memory, 0, sizeof unit, error);
     if (status == FTH_OK)
-        status = collect(device, ticks, samples, error);
+        status = fth_opencl_collect(device, ticks, samples, error);
     samples->sm = unit == UINT32_MAX ? 0 : unit;
     free(ticks);
     return status;

@@ -33,7 +33,7 @@ static const char *source_of(const struct fth_opencl_device *device)
 
 static enum fth_status read_facts(struct fth_opencl_device *device, struct fth_error *error)
 {
-    uint32_t facts[5] = {0};
+    uint32_t facts[7] = {0};
     FTH_TRY(fth_opencl_reserve(device, &device->unit, 64, error));
     const struct fth_opencl_argument arguments[] = {
         {sizeof device->unit.memory, &device->unit.memory}};
@@ -45,6 +45,8 @@ static enum fth_status read_facts(struct fth_opencl_device *device, struct fth_e
     device->has_past = facts[2] != 0;
     device->has_unit = facts[3] != 0;
     device->adds_are_cycles = facts[4] != 0;
+    device->has_time = facts[5] != 0;
+    device->time_ns = facts[6];
     return FTH_OK;
 }
 

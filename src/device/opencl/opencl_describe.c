@@ -46,6 +46,21 @@ static enum fth_status set_number(struct fth_gpu *gpu, const char *section, cons
                       : FTH_OK;
 }
 
+/* What the kernels read to find the unit that executes them. */
+static const char *unit_source(const struct fth_opencl_device *device)
+{
+    if (!device->has_unit)
+        return "none";
+    switch (device->vendor) {
+    case FTH_OPENCL_AMD: return "HW_ID";
+    case FTH_OPENCL_INTEL_GPU: return "intel_get_slice_id";
+    case FTH_OPENCL_NVIDIA: return "%smid";
+    case FTH_OPENCL_X86: return "rdtscp";
+    case FTH_OPENCL_ARM64: return "getcpu";
+    default: return "none";
+    }
+}
+
 static enum fth_status describe_identity(struct fth_opencl_device *device, struct fth_gpu *gpu,
                                          struct fth_error *error)
 {
@@ -130,6 +145,8 @@ enum fth_status fth_opencl_describe(struct fth_opencl_device *device, struct fth
                        "CL_DEVICE_MAX_WORK_GROUP_SIZE", error));
     FTH_TRY(describe_warp(device, gpu, error));
     FTH_TRY(describe_clock(device, gpu, error));
+    FTH_TRY(set_text(gpu, "unit_source", unit_source(device),
+                     "what the kernels read to find their unit", error));
     FTH_TRY(set_number(gpu, "memory", "size_bytes",
                        (double)fth_opencl_number(cl, of, FTH_CL_DEVICE_GLOBAL_MEM_SIZE),
                        "CL_DEVICE_GLOBAL_MEM_SIZE", error));

@@ -22,6 +22,8 @@ static enum fth_status run_request(struct fth_opencl_device *device,
     case FTH_FAMILY_CHASE: return fth_opencl_chase(device, request, samples, error);
     case FTH_FAMILY_SWEEP: return fth_opencl_sweep(device, request, samples, error);
     case FTH_FAMILY_TRANSFER: return fth_opencl_transfer(device, request, samples, error);
+    case FTH_FAMILY_PLACE: return fth_opencl_place(device, request, samples, error);
+    case FTH_FAMILY_SHARE: return fth_opencl_share(device, request, samples, error);
     default:
         return fth_fail(error, FTH_UNSUPPORTED, operation, NULL,
                         "OpenCL devices do not execute this kind of experiment");

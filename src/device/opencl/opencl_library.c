@@ -34,6 +34,7 @@ static const struct fth_dl_symbol symbols[] = {
     ROW("clEnqueueCopyBuffer", enqueue_copy),
     ROW("clEnqueueMapBuffer", enqueue_map),
     ROW("clEnqueueUnmapMemObject", enqueue_unmap),
+    {{"clCreateImage"}, offsetof(struct fth_opencl, image_create), true}, /* since OpenCL 1.2 */
     ROW("clGetEventInfo", event_info),
     ROW("clGetEventProfilingInfo", event_profile),
     ROW("clReleaseEvent", event_release),

@@ -245,15 +245,15 @@ enum fth_status fth_opencl_build(struct fth_opencl_device *device, const struct 
     const uint64_t start = offset + chain->start_bytes;
     char *data = NULL;
     forget_overlapping(device, &wanted);
-    FTH_TRY(fth_opencl_map(device, device->memory.memory, start,
-                           fth_opencl_chain_end(chain) - chain->start_bytes, &data, error));
+    const uint64_t bytes = fth_opencl_chain_end(chain) - chain->start_bytes;
+    FTH_TRY(fth_opencl_map(device, device->memory.memory, start, bytes, &data, error));
     enum fth_status status = FTH_OK;
     if (chain->seed)
         status = write_shuffled(data, chain, start + device->origin, error);
     else
         write_steps(data, chain, start + device->origin, reverse);
-    enum fth_status unmapped =
-        fth_opencl_unmap(device, device->memory.memory, data, status == FTH_OK ? error : NULL);
+    enum fth_status unmapped = fth_opencl_unmap(device, device->memory.memory, data, bytes,
+                                                status == FTH_OK ? error : NULL);
     status = status == FTH_OK ? unmapped : status;
     if (status == FTH_OK && device->built_count < FTH_COUNT(device->built))
         device->built[device->built_count++] = wanted;

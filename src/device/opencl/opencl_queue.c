@@ -27,10 +27,10 @@
  * who waits, and longer than nearly all commands take. */
 #define INTERRUPTED_LIMIT_S 2.0
 static const char operation[] = "use OpenCL device";
-static const char *const kernel_names[] = {[FTH_OPENCL_KERNEL_CHASE] = "fth_chase",
-                                           [FTH_OPENCL_KERNEL_PACE] = "fth_pace",
-                                           [FTH_OPENCL_KERNEL_FACTS] = "fth_facts",
-                                           [FTH_OPENCL_KERNEL_ORIGIN] = "fth_origin"};
+static const char *const kernel_names[] = {
+    [FTH_OPENCL_KERNEL_CHASE] = "fth_chase", [FTH_OPENCL_KERNEL_PACE] = "fth_pace",
+    [FTH_OPENCL_KERNEL_FACTS] = "fth_facts", [FTH_OPENCL_KERNEL_ORIGIN] = "fth_origin",
+    [FTH_OPENCL_KERNEL_PLACE] = "fth_place", [FTH_OPENCL_KERNEL_SHARE] = "fth_share"};
 
 double fth_opencl_now_s(void)
 {
@@ -224,13 +224,13 @@ enum fth_status fth_opencl_map(struct fth_opencl_device *device, void *memory, u
 }
 
 enum fth_status fth_opencl_unmap(struct fth_opencl_device *device, void *memory, void *data,
-                                 struct fth_error *error)
+                                 uint64_t bytes, struct fth_error *error)
 {
     void *event = NULL;
     FTH_TRY(fth_opencl_check(device, error));
     fth_cl_int result = device->cl.enqueue_unmap(device->queue, memory, data, 0, NULL, &event);
     return finish(device, result, event, "clEnqueueUnmapMemObject", "unmapping a buffer",
-                  copy_s(device->memory.bytes), NULL, error);
+                  copy_s(bytes), NULL, error);
 }
 
 /* ---- the program ---- */
@@ -384,9 +384,11 @@ void fth_opencl_stop(struct fth_opencl_device *device)
     for (size_t i = 0; i < FTH_COUNT(device->kernels); i++)
         if (device->kernels[i])
             device->cl.kernel_release(device->kernels[i]);
+    fth_opencl_release_image(device);
     struct fth_opencl_buffer *buffers[] = {
-        &device->memory, &device->constants, &device->steps,     &device->samples,  &device->unit,
-        &device->sums,   &device->arrays[0], &device->arrays[1], &device->arrays[2]};
+        &device->texels,    &device->memory,   &device->constants, &device->steps,
+        &device->samples,   &device->unit,     &device->sums,      &device->arrays[0],
+        &device->arrays[1], &device->arrays[2]};
     for (size_t i = 0; i < FTH_COUNT(buffers); i++)
         fth_opencl_release(device, buffers[i]);
     if (device->program)

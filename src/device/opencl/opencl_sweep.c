@@ -262,7 +262,7 @@ static enum fth_status fill(struct fth_opencl_device *device, struct fth_opencl_
     FTH_TRY(fth_opencl_reserve(device, buffer, bytes, error));
     FTH_TRY(fth_opencl_map(device, buffer->memory, 0, bytes, &data, error));
     memset(data, byte, (size_t)bytes);
-    return fth_opencl_unmap(device, buffer->memory, data, error);
+    return fth_opencl_unmap(device, buffer->memory, data, bytes, error);
 }
 
 /* Counts the wrong bytes at the start and at the end of a copy. */

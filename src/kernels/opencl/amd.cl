@@ -20,9 +20,11 @@
 // Waits for all loads. From gfx12 on, each kind of load has its own counter [usage].
 #ifdef __GFX12__
 #define FTH_WAIT_VECTOR "s_wait_loadcnt 0x0"
+#define FTH_WAIT_SCALAR "s_wait_kmcnt 0x0"
 #define FTH_WAIT "s_wait_loadcnt 0x0\n\ts_wait_dscnt 0x0\n\ts_wait_kmcnt 0x0\n\t"
 #else
 #define FTH_WAIT_VECTOR "s_waitcnt vmcnt(0)"
+#define FTH_WAIT_SCALAR "s_waitcnt lgkmcnt(0)"
 #define FTH_WAIT "s_waitcnt vmcnt(0) lgkmcnt(0)\n\t"
 #endif
 
@@ -123,4 +125,14 @@ static inline uint fth_unit(void)
            FTH_GETREG(23, 8, 1);
 #endif
 }
+
+// The clock REFCLK, which all units share, has 100 MHz [isa: S_MEMREALTIME; S_SENDMSG_RTN_B64,
+// MSG_RTN_GET_REALTIME].
+#define FTH_TIME_NS 10
+#if defined(__GFX11__) || defined(__GFX12__)
+#define FTH_TIME_READ "s_sendmsg_rtn_b64 %0, sendmsg(MSG_RTN_GET_REALTIME)\n\t"
+#else
+#define FTH_TIME_READ "s_memrealtime %0\n\t"
+#endif
+#define FTH_TIME(time) __asm__ volatile(FTH_TIME_READ FTH_WAIT_SCALAR : "=&s"(time) : : "memory")
 #endif // Otherwise (another compiler such as Mesa's, or an unknown generation), other.cl defines all.

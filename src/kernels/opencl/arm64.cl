@@ -21,10 +21,37 @@
                          :                                                                         \
                          : "memory");                                                              \
     } while (0)
+// All cores read the same counter.
+#define FTH_TIME(time)                                                                             \
+    do {                                                                                           \
+        uint fth_none = 0;                                                                         \
+        FTH_CLOCK(time, fth_none, "time");                                                         \
+    } while (0)
 #define FTH_OPAQUE(value) __asm__ volatile("" : "+r"(value))
 
 // A chain of 1000 additions, each of which takes one cycle.
 #define FTH_ADD_1000(value, addend)                                                                \
     __asm__ volatile(".rept 1000\n\tadd %w0, %w0, %w1\n\t.endr" : "+r"(value) : "r"(addend))
 
-// FTH_UNIT is not defined: a program cannot read which core it runs on, because Linux hides MPIDR_EL1.
+// The number of the CPU on Linux. No register that a program can read has it: Linux hides MPIDR_EL1,
+// and TPIDRRO_EL0 is 0. OpenCL on a CPU executes kernels in the process of the program, so the kernel
+// calls Linux: the system call getcpu (168 on 64-bit Arm; include/uapi/asm-generic/unistd.h) writes the
+// number to the address in x0. A negative result is an error.
+#ifdef __linux__
+#define FTH_UNIT() fth_unit()
+static inline uint fth_unit(void)
+{
+    uint cpu = 0xffffffffu;
+    long result;
+    __asm__ volatile("mov x0, %1\n\t"
+                     "mov x1, xzr\n\t"
+                     "mov x2, xzr\n\t"
+                     "mov x8, #168\n\t"
+                     "svc #0\n\t"
+                     "mov %0, x0"
+                     : "=r"(result)
+                     : "r"((ulong)&cpu)
+                     : "x0", "x1", "x2", "x8", "memory");
+    return result < 0 ? 0xffffffffu : cpu;
+}
+#endif

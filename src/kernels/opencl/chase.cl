@@ -41,14 +41,17 @@
 #define FTH_CLOCK_MASK 0xfffffffffffffffful
 #endif
 
-// Defines the functions of a path:
+// The functions are copied into each kernel that calls them, so that a loop of loads is not behind a call.
+#define FTH_INLINE static inline __attribute__((always_inline))
+
+// Defines the functions of a path, whose memory has the type BASE:
 //   fth_walk_NAME   follows `count` links from the offset `p`, and returns the last one
 //   fth_pass_NAME   times one walk; returns its ticks
 //   fth_hops_NAME   times each hop of one walk
 // `fth_zero` is 0, but the compiler does not know that. Each pass uses the result of the pass before
 // (`last`) together with it, so that passes cannot be merged or dropped.
-#define FTH_PATH(NAME, SPACE, LOAD, CLOCK, START)                                                         \
-    static inline uint fth_walk_##NAME(SPACE char *base, uint p, uint count)                       \
+#define FTH_PATH(NAME, BASE, LOAD, CLOCK, START)                                                         \
+    FTH_INLINE uint fth_walk_##NAME(BASE base, uint p, uint count)                       \
     {                                                                                              \
         FTH_ROLLED                                                                                 \
         for (uint groups = count / FTH_UNROLL; groups; groups--) {                                 \
@@ -59,7 +62,7 @@
             p = LOAD(base, p);                                                                     \
         return p;                                                                                  \
     }                                                                                              \
-    static inline ulong fth_pass_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,   \
+    FTH_INLINE ulong fth_pass_##NAME(BASE base, uint first, uint count, uint fth_zero,   \
                                         uint *last)                                                \
     {                                                                                              \
         ulong sum = 0;                                                                             \
@@ -76,7 +79,7 @@
         *last = p;                                                                                 \
         return sum;                                                                                \
     }                                                                                              \
-    static inline void fth_hops_##NAME(SPACE char *base, uint first, uint count, uint fth_zero,    \
+    FTH_INLINE void fth_hops_##NAME(BASE base, uint first, uint count, uint fth_zero,    \
                                        uint *last, global ulong *samples)                          \
     {                                                                                              \
         uint p = START(first + (*last & fth_zero));                                                \
@@ -90,12 +93,12 @@
         *last = p;                                                                                 \
     }
 
-FTH_PATH(data, global const, FTH_LOAD, FTH_CLOCK, )
+FTH_PATH(data, global const char *, FTH_LOAD, FTH_CLOCK, )
 #if FTH_HAS_PAST
-FTH_PATH(past, global const, FTH_LOAD_PAST, FTH_CLOCK, )
+FTH_PATH(past, global const char *, FTH_LOAD_PAST, FTH_CLOCK, )
 #endif
-FTH_PATH(constant, constant, FTH_LOAD_CONSTANT, FTH_CLOCK_SCALAR, FTH_UNIFORM)
-FTH_PATH(shared, local const, FTH_LOAD_SHARED, FTH_CLOCK, )
+FTH_PATH(constant, constant char *, FTH_LOAD_CONSTANT, FTH_CLOCK_SCALAR, FTH_UNIFORM)
+FTH_PATH(shared, local const char *, FTH_LOAD_SHARED, FTH_CLOCK, )
 
 // All passes of a step. Walks are timed as well, so that they have the same loop; only passes (kind 1)
 // have samples.
@@ -195,7 +198,8 @@ kernel void fth_origin(global const char *memory, ulong bytes, global uint *out)
 }
 
 // What this device has: [0] a clock, [1] its valid bits, [2] the path past the first cache, [3] the
-// number of the unit, [4] whether an addition of fth_pace takes one cycle. 0: no.
+// number of the unit, [4] whether an addition of fth_pace takes one cycle, [5] a clock that all units
+// share, [6] the nanoseconds per tick of that clock; 0: it is the clock of [0]. 0: no.
 kernel void fth_facts(global uint *out)
 {
     out[0] = FTH_HAS_CLOCK;
@@ -203,4 +207,6 @@ kernel void fth_facts(global uint *out)
     out[2] = FTH_HAS_PAST;
     out[3] = FTH_HAS_UNIT;
     out[4] = FTH_ADDS_ARE_CYCLES;
+    out[5] = FTH_HAS_TIME;
+    out[6] = FTH_TIME_NS;
 }

@@ -73,3 +73,7 @@ static inline uint fth_unit(void)
     __asm__ volatile("mov.u32 %0, %%smid;" : "=r"(unit));
     return unit;
 }
+
+// %globaltimer counts nanoseconds and is the same on all SMs.
+#define FTH_TIME_NS 1
+#define FTH_TIME(time) __asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(time))

@@ -18,6 +18,8 @@
 //   FTH_OPAQUE(value)         lets the compiler forget what it knows about `value`
 //   FTH_ADD_1000(value, addend)      a chain of 1000 additions of one cycle each
 //   FTH_UNIT()                number of the unit (compute unit, core) that executes the work-item
+//   FTH_TIME(time)            sets `time`, a ulong, to a clock that all units share
+//   FTH_TIME_NS               nanoseconds per tick of that clock; 0: it is the clock of FTH_CLOCK
 
 // Without a clock, samples are 0, and the host times whole kernels.
 #ifdef FTH_CLOCK
@@ -65,6 +67,16 @@
 #else
 #define FTH_HAS_UNIT 0
 #define FTH_UNIT() 0xffffffffu
+#endif
+
+#ifdef FTH_TIME
+#define FTH_HAS_TIME 1
+#else
+#define FTH_HAS_TIME 0
+#define FTH_TIME(time) ((time) = 0)
+#endif
+#ifndef FTH_TIME_NS
+#define FTH_TIME_NS 0
 #endif
 
 #ifndef FTH_OPAQUE

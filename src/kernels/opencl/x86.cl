@@ -15,6 +15,12 @@
                      : "=&a"(ticks), "+r"(value)                                                   \
                      :                                                                             \
                      : "rdx", "cc", "memory")
+// The counters of all cores of a computer are synchronous [Intel, volume 3, section "Invariant TSC"].
+#define FTH_TIME(time)                                                                             \
+    do {                                                                                           \
+        uint fth_none = 0;                                                                         \
+        FTH_CLOCK(time, fth_none, "time");                                                         \
+    } while (0)
 #define FTH_OPAQUE(value) __asm__ volatile("" : "+r"(value))
 
 // A chain of 1000 additions of a register, each of which takes one cycle. (Some CPUs execute additions of constants

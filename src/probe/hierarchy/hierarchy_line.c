@@ -87,13 +87,18 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
 {
     uint64_t line = 0;
     *ambiguous = false;
+    const double count = (double)count_of(plan);
+    /* The first cache holds A, but not the lines of B, which are in a later level if they hit. */
+    const double hits =
+        times[HITS] +
+        (plan->smallest_bytes ? count * (plan->hit_cycles - plan->first->hit_cycles) : 0);
     /* The flush can evict data from later levels, too, where a prefetcher may put it back. */
-    const double misses = fmin(times[MISSES] - times[HITS],
-                               (double)count_of(plan) * (plan->miss_cycles - plan->hit_cycles));
+    const double misses =
+        fmin(times[MISSES] - hits, count * (plan->miss_cycles - plan->hit_cycles));
     if (!(misses > 0))
         return 0;
     for (unsigned i = FIRST_DISTANCE; i < SUBJECTS; i++) {
-        const double part = (times[i] - times[HITS]) / misses;
+        const double part = (times[i] - hits) / misses;
         const uint64_t distance = distance_of(i);
         if (distance < plan->smallest_bytes)
             continue;

@@ -54,7 +54,7 @@ enum fth_status fth_low_mean(const uint32_t *cycles, size_t count, double resolu
 /* Returns the request for a chain. */
 static struct fth_request make_request(const struct fth_pass *pass)
 {
-    const bool ordered = pass->path != FTH_PATH_CA;
+    const bool ordered = pass->path != FTH_PATH_CA && pass->path != FTH_PATH_CG;
     struct fth_chain chain = {.stride_bytes = pass->stride_bytes, .count = pass->count};
     if (!ordered) {
         chain.start_bytes =

@@ -64,12 +64,13 @@ enum fth_status fth_probe_constant_line(const struct fth_prober *prober,
     return FTH_OK;
 }
 
-/* Times a chain of `bytes` in shared memory. */
-static enum fth_status time_shared(const struct fth_prober *prober, uint64_t bytes, double *cycles,
-                                   size_t *samples, struct fth_error *error)
+/* Times a chain of `bytes`. */
+static enum fth_status time_chain(const struct fth_prober *prober, enum fth_path path,
+                                  uint64_t bytes, double *cycles, size_t *samples,
+                                  struct fth_error *error)
 {
     const struct fth_pass pass = {
-        .path = FTH_PATH_SHARED, .stride_bytes = SHARED_STRIDE, .count = bytes / SHARED_STRIDE};
+        .path = path, .stride_bytes = SHARED_STRIDE, .count = bytes / SHARED_STRIDE};
     struct fth_pass_time time = {.samples = 0};
     FTH_TRY(fth_time_passes(prober, 1, &pass, 1, &time, error));
     *cycles = time.cycles;
@@ -77,14 +78,14 @@ static enum fth_status time_shared(const struct fth_prober *prober, uint64_t byt
     return FTH_OK;
 }
 
-enum fth_status fth_probe_scratch(const struct fth_prober *prober, struct fth_scratch *scratch,
-                                  struct fth_error *error)
+enum fth_status fth_probe_scratch(const struct fth_prober *prober, enum fth_path path,
+                                  struct fth_scratch *scratch, struct fth_error *error)
 {
     enum { SHORTER_BYTES = 2048, LONGER_BYTES = 8192 };
     double shorter, longer;
     *scratch = (struct fth_scratch){0};
-    FTH_TRY(time_shared(prober, SHORTER_BYTES, &shorter, &scratch->samples, error));
-    FTH_TRY(time_shared(prober, LONGER_BYTES, &longer, &scratch->samples, error));
+    FTH_TRY(time_chain(prober, path, SHORTER_BYTES, &shorter, &scratch->samples, error));
+    FTH_TRY(time_chain(prober, path, LONGER_BYTES, &longer, &scratch->samples, error));
     scratch->latency_cycles =
         (longer - shorter) / ((double)(LONGER_BYTES - SHORTER_BYTES) / SHARED_STRIDE);
     return FTH_OK;

@@ -10,6 +10,7 @@
  *   hierarchy_edge.c      exact size of a cache whose misses begin at one footprint
  *   hierarchy_ways.c      ways and sets of the first cache
  *   hierarchy_latency.c   latency of a level
+ *   hierarchy_units.c     the units of a device, and which of them share a cache
  *   hierarchy_scratch.c   line of the constant cache, latency of shared memory
  */
 #ifndef FTH_PROBE_HIERARCHY_H
@@ -171,6 +172,42 @@ FTH_MUST_USE enum fth_status fth_probe_level_latency(const struct fth_prober *pr
                                                      struct fth_figure *figure,
                                                      struct fth_error *error);
 
+/* ---- hierarchy_units.c ---- */
+
+/* The units (compute units, cores) that executed work-groups, in ascending order. */
+enum { FTH_MAX_UNITS = 1024 };
+struct fth_units {
+    uint32_t numbers[FTH_MAX_UNITS];
+    size_t count, samples;
+};
+/* Finds the units with launches of several work-groups per unit of `sms`. FTH_UNSUPPORTED: the
+ * device does not tell where a work-group runs. FTH_INCONCLUSIVE: there are more than
+ * FTH_MAX_UNITS. */
+FTH_MUST_USE enum fth_status fth_probe_units(const struct fth_prober *prober, size_t sms,
+                                             struct fth_units *units, struct fth_error *error);
+
+/* A cache of which the probe finds the units that share it. */
+struct fth_sharers_plan {
+    enum fth_path path;
+    uint64_t line_bytes, size_bytes; /* the size may be approximate */
+    uint64_t near_bytes;             /* size of the cache before it; 0: none */
+    uint64_t next_bytes;             /* size of the level behind it; 0: large enough */
+    double hit_cycles, miss_cycles;  /* of a load that hits the cache, and one behind it */
+};
+struct fth_sharers {
+    size_t count; /* maximum number of units that share an instance, including the unit itself */
+    struct fth_evidence evidence;
+    size_t samples;
+};
+/* Counts the units that share the cache with the first unit, and with the last one: their reads
+ * evict its lines. FTH_UNSUPPORTED: the device cannot execute two units at the same time. FTH_
+ * INCONCLUSIVE: the repeats contradict each other, or the unit itself does not evict its lines. */
+FTH_MUST_USE enum fth_status fth_probe_sharers(const struct fth_prober *prober,
+                                               const struct fth_units *units,
+                                               const struct fth_sharers_plan *plan,
+                                               struct fth_sharers *sharing,
+                                               struct fth_error *error);
+
 /* ---- hierarchy_scratch.c ---- */
 
 /* Measures the line of the constant cache with a footprint of `bytes`, which does not fit. */
@@ -180,14 +217,14 @@ FTH_MUST_USE enum fth_status fth_probe_constant_line(const struct fth_prober *pr
                                                      struct fth_hierarchy_line *line,
                                                      struct fth_error *error);
 
-/* The shared memory of a work-group. */
+/* The shared memory of a work-group, or a small part of a texture. */
 struct fth_scratch {
     double latency_cycles;
     size_t samples;
 };
-/* Measures the latency of shared memory. FTH_UNSUPPORTED: the device does not execute chases there.
- */
-FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober,
+/* Measures the latency along a path, FTH_PATH_SHARED or FTH_PATH_TEXTURE. FTH_UNSUPPORTED: the
+ * device does not execute chases there. */
+FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober, enum fth_path path,
                                                struct fth_scratch *scratch,
                                                struct fth_error *error);
 

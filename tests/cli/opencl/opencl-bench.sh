@@ -12,3 +12,8 @@ echo "stream -> $?"
 fathom bench --device opencl:0 | grep '^[A-Z]'
 fathom bench latency banks --device opencl:0
 echo "banks -> $?"
+# What needs experiments that OpenCL devices do not have is refused.
+fathom dissect --device opencl:0
+echo "dissect -> $?"
+fathom topo --full --device opencl:0
+echo "full -> $?"

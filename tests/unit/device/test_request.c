@@ -438,6 +438,8 @@ static const char *const texts[] = {
     "traffic device 1073741824 264x1024x16 part 32 of 128 repeats 3; cold",
     "traffic host 67108864 1x1024x4 part 67108864 of 67108864 writes 32",
     "traffic prefetched 8192 1x32x8 part 8 of 24",
+    "share 0 65537 ca 64 own 256 other 2048 rounds 16 seed 7",
+    "share 3 3 constant 64 own 32 other 256 rounds 1",
 };
 
 static void texts_of_all_families_are_read(void **state)

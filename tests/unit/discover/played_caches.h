@@ -36,6 +36,8 @@ struct played {
     double theft_rate;     /* loads of another hardware thread per load */
     unsigned background;   /* lines that the timing code uses in each pass */
     bool gpu;
+    bool past;    /* it has loads past the first cache */
+    size_t first; /* index of the first level that a load accesses */
     struct fth_rng rng;
     uint32_t *frames;
     uint64_t *tlb, now;
@@ -118,7 +120,7 @@ static inline double played_load(struct played *played, uint64_t address)
         played->tlb[page % played->tlb_entries] = page + 1;
         cycles += played->tlb_cycles;
     }
-    for (size_t i = 0; i < played->count; i++) {
+    for (size_t i = played->first; i < played->count; i++) {
         struct played_cache *cache = &played->levels[i];
         if (played_access(played, cache, address, physical))
             return cycles + cache->cycles;
@@ -167,7 +169,10 @@ static inline enum fth_status played_measure(void *state, const struct fth_reque
     for (size_t i = 0; i < count; i++) {
         const struct fth_chase *chase = &requests[i].chase;
         samples[i] = (struct fth_samples){.clock_mhz = 2000};
-        if (requests[i].family != FTH_FAMILY_CHASE || chase->steps[0].path != FTH_PATH_CA) {
+        const enum fth_path path = chase->steps[0].path;
+        played->first = path == FTH_PATH_CG;
+        if (requests[i].family != FTH_FAMILY_CHASE ||
+            (path != FTH_PATH_CA && !(path == FTH_PATH_CG && played->past))) {
             samples[i].status = FTH_UNSUPPORTED;
             continue;
         }
@@ -198,6 +203,7 @@ static inline enum fth_status played_describe(void *state, struct fth_gpu *gpu,
     const struct played *played = state;
     struct fth_attribute backend = fth_attribute_make("backend", FTH_TEXT),
                          kind = fth_attribute_make("kind", FTH_TEXT),
+                         unit = fth_attribute_make("unit_source", FTH_TEXT),
                          tick = fth_attribute_make("clock_resolution_cycles", FTH_NUMBER),
                          size = fth_attribute_make("size_bytes", FTH_NUMBER);
     backend.text = "opencl";
@@ -206,6 +212,9 @@ static inline enum fth_status played_describe(void *state, struct fth_gpu *gpu,
     size.number = played->memory_bytes;
     FTH_TRY(fth_gpu_set(gpu, &gpu->device, &backend, error));
     FTH_TRY(fth_gpu_set(gpu, &gpu->device, &kind, error));
+    unit.text = "none";
+    if (played->gpu)
+        FTH_TRY(fth_gpu_set(gpu, &gpu->device, &unit, error));
     FTH_TRY(fth_gpu_set(gpu, &gpu->device, &tick, error));
     FTH_TRY(fth_gpu_add_element(gpu, "memory", error));
     return fth_gpu_set(gpu, fth_gpu_section(gpu, "memory"), &size, error);

@@ -98,6 +98,54 @@ static void clean_caches_are_known(void **state)
     played_fini(&played);
 }
 
+/* If the curve does not show whether the second plateau is that of the L2, loads past the first
+ * cache do. */
+static void loads_past_the_first_cache_give_the_latency_of_the_l2(void **state)
+{
+    (void)state;
+    for (int past = 0; past < 2; past++) {
+        struct played played = clean_cpu();
+        played.gpu = true;
+        played.past = past;
+        played.count = 2;
+        played.memory_bytes = 8.0 * 4 * (256 << 10);
+        played.levels[1].cycles = 60; /* more than 8 times that of the first cache */
+        played_init(&played, 1);
+        struct fth_gpu *gpu = played_discover(&played, "l1,l2");
+        if (past) {
+            assert_number(gpu, "l2", "latency_cycles", 60, 0.5);
+            assert_null(fth_gpu_unknown(gpu, "l2", "latency_cycles"));
+        } else {
+            assert_null(fth_gpu_attribute(gpu, "l2", "latency_cycles"));
+            assert_contains(fth_gpu_unknown(gpu, "l2", "latency_cycles"), "may be hidden");
+        }
+        /* The kernels of the device cannot read their unit. */
+        assert_contains(fth_gpu_unknown(gpu, "l1", "sms_per_instance"), "cannot read which unit");
+        fth_gpu_destroy(gpu);
+        played_fini(&played);
+    }
+}
+
+/* Loads that hit the second cache take as much longer than those that hit the first one as misses
+ * of the second cache take longer than its hits. */
+static void hits_of_a_later_cache_are_not_misses(void **state)
+{
+    (void)state;
+    struct played played = clean_cpu();
+    played.gpu = true;
+    played.count = 2;
+    played.levels[0] = make_cache(16 << 10, 64, 8, 100);
+    played.levels[1] = make_cache(128 << 10, 128, 8, 200);
+    played.memory_cycles = 330;
+    played.memory_bytes = 8.0 * 4 * (128 << 10);
+    played_init(&played, 1);
+    struct fth_gpu *gpu = played_discover(&played, "l1,l2");
+    assert_number(gpu, "l1", "line_bytes", 64, 0);
+    assert_number(gpu, "l2", "line_bytes", 128, 0);
+    fth_gpu_destroy(gpu);
+    played_fini(&played);
+}
+
 /* ---- random devices ---- */
 
 /* The seeds of the noisy devices. The arguments of the program replace them: FIRST LAST. */
@@ -218,7 +266,9 @@ int main(int argc, char **argv)
         last_seed = strtoull(argv[2], NULL, 10);
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hits_of_a_later_cache_are_not_misses),
         cmocka_unit_test(clean_caches_are_known),
+        cmocka_unit_test(loads_past_the_first_cache_give_the_latency_of_the_l2),
         cmocka_unit_test(random_quiet_caches_are_known),
         cmocka_unit_test(random_caches_are_right_or_unknown),
     };

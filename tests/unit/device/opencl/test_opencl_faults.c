@@ -22,8 +22,8 @@ static void says_what_it_cannot_do(void **state)
     request = good;
     request.chase.steps[0].warp = 1;
     assert_refused(device, &request, FTH_UNSUPPORTED, "with one work-item");
-    request = two_passes(FTH_PATH_TEXTURE, lines(0, 4, 0));
-    assert_refused(device, &request, FTH_UNSUPPORTED, "the path texture is not available");
+    request = two_passes(FTH_PATH_READONLY, lines(0, 4, 0));
+    assert_refused(device, &request, FTH_UNSUPPORTED, "the path readonly is not available");
     request = two_passes(FTH_PATH_SHARED, lines(0, 1025, 0));
     assert_refused(device, &request, FTH_UNSUPPORTED, "more local memory");
     request = good;
