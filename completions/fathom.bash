@@ -45,10 +45,15 @@ _fathom()
     bench:--format | devices:--format | compare:--format | fingerprint:--format | exec:--format | run:--format | trace:--format | model:--format | explore:--format | merge:--format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
     *:--describe) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--fleet) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--reference) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--groups) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--save) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--from) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--truth) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    fleet:--format) COMPREPLY=($(compgen -W 'text json csv long jsonl prometheus' -- "$cur")); return ;;
     *:--gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
     *:--trace) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    *:--save) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--ptx) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--on) _fathom_device; return ;;
     *:--file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -56,7 +61,7 @@ _fathom()
     case $command in
     topo)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --full --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --quick --full --record --thorough --summary --require-gpu --max-instructions --verbose -v --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
     dissect)
@@ -83,6 +88,11 @@ _fathom()
         case $cur in
         -*) COMPREPLY=($(compgen -W '--all --within --fleet --json --format --output -o --max-instructions --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")) ;;
+        esac ;;
+    fleet)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--reference --groups --false-alarms --min-effect --mix --all --store --forget-before --device --thorough --runs --save --require-gpu --max-instructions --from --gpus --fault --seed --measurements --racks --spread --tail --truth --json --format --output -o --threads --quiet -q --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -W 'judge check collect reference add history generate' -- "$cur")) ;;
         esac ;;
     report)
         case $cur in
@@ -137,9 +147,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare fleet report fingerprint exec capture run trace model explore merge completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help --device --json --format --output -o --only --full --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare fleet report fingerprint exec capture run trace model explore merge completion help --device --json --format --output -o --only --quick --full --record --thorough --summary --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

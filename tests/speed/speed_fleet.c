@@ -23,7 +23,7 @@ static char folder[] = "/tmp/fathom-speed-XXXXXX";
 /* Replaces the last twelve digits of the UUID. */
 static void set_uuid(char *text, size_t index)
 {
-    char digits[16];
+    char digits[32];
     snprintf(digits, sizeof digits, "%012zx", index);
     memcpy(strstr(text, "\"GPU-") + 29, digits, 12);
 }

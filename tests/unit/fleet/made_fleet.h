@@ -135,7 +135,7 @@ static inline void made_add(struct fth_fleet *fleet, const struct made_plan *pla
             offsets[f] = h200[f].between * made_noise(&rng, plan->freedom);
         for (size_t r = 0; r < plan->runs; r++) {
             struct fth_fleet_value values[FTH_COUNT(h200)];
-            char uuid[40], host[40], file[64];
+            char uuid[40], host[40], file[80];
             snprintf(uuid, sizeof uuid, "GPU-%06zu", g + plan->first);
             snprintf(host, sizeof host, "node%zu",
                      (g + plan->first) / (plan->gpus_per_host ? plan->gpus_per_host : 1));

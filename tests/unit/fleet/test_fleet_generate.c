@@ -44,7 +44,7 @@ static struct fth_fleet *make_base(size_t cards, size_t runs, const char *last_m
         for (size_t run = 0; run < runs; run++) {
             struct fth_fleet_value values[FIGURES];
             double fingerprint[4];
-            char uuid[16], file[32];
+            char uuid[32], file[64];
             snprintf(uuid, sizeof uuid, "GPU-%zu", card);
             snprintf(file, sizeof file, "%zu-%zu.json", card, run);
             for (size_t i = 0; i < FIGURES; i++)

@@ -349,7 +349,7 @@ static void test_summary(void **state)
     assert_int_equal(judgement->column_count, 30);
     for (size_t i = 0; i < 500; i++)
         for (size_t c = 0; c < judgement->column_count; c++)
-            assert_false(isnan(judgement->results[i].scores[c]));
+            assert_true(!isnan(judgement->results[i].scores[c]));
     release(judgement, fleet);
 }
 
