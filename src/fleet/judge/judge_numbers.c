@@ -75,13 +75,46 @@ static bool is_number(const struct fth_judge_figure *figure)
     return figure->point_count > 0 && !figure->why;
 }
 
+/* Returns the probability that the median of `runs` measurements deviates by `deviation` because
+ * most of them do, by how often single measurements of the reference deviate so much from the
+ * median of their GPU. Noise with rare large deviations gives the median a heavier tail than the
+ * spread of the medians shows. Fewer than three measurements have no majority: 0. */
+static double majority_tail(const struct fth_judge_figure *figure, size_t runs, double deviation)
+{
+    const struct fth_sketch *repeats = &figure->reference->repeats;
+    uint64_t beyond = 0;
+    if (runs < 3 || !repeats->count)
+        return 0;
+    for (size_t i = repeats->bin_count; i > 0; i--) {
+        /* The sketch holds 1 + deviation. */
+        if (expm1(fth_sketch_bin_log(&repeats->bins[i - 1])) < deviation)
+            break;
+        beyond += repeats->bins[i - 1].count;
+    }
+    const double share = (double)beyond / (double)repeats->count;
+    double ways = 1; /* to choose the majority among the measurements */
+    const size_t majority = runs / 2 + 1;
+    for (size_t i = 0; i < majority; i++)
+        ways *= (double)(runs - i) / (double)(i + 1);
+    return fmin(1, ways * pow(share, (double)majority));
+}
+
+/* Returns the p-value of the median of `runs` measurements that is `deviation` from the centre. */
+static double median_p(const struct fth_judge_figure *figure, const struct fth_judge_model *model,
+                       size_t runs, double deviation)
+{
+    const double p = fth_student_tail(deviation / fth_judge_spread(model, runs), model->freedom);
+    return fmax(p, majority_tail(figure, runs, deviation));
+}
+
 /* Returns the probability that a healthy GPU, or one measurement of it, is worse by min_effect. */
 static double natural_alarms(const struct fth_judge_figure *figure, size_t runs, bool single)
 {
     const struct fth_judge_model *model = &figure->model;
-    const double spread = fth_judge_spread(model, single ? 1 : runs);
-    return fth_student_tail(log1p(figure->min_effect) / spread,
-                            single ? model->single_freedom : model->freedom);
+    const double deviation = log1p(figure->min_effect);
+    if (!single)
+        return median_p(figure, model, runs, deviation);
+    return fth_student_tail(deviation / fth_judge_spread(model, 1), model->single_freedom);
 }
 
 /* Returns the threshold for p-values (see the top of the file). `single`: for the worst of `runs`
@@ -265,7 +298,7 @@ static enum fth_status test_number(struct fth_judge *judge, struct fth_fleet_res
     double worst_threshold;
     const double threshold = thresholds(judge, test->runs, &worst_threshold);
     if (fabs(distance) >= NOTABLE) {
-        const double p = fth_student_tail(fabs(distance), test->model.freedom);
+        const double p = median_p(figure, &test->model, test->runs, fabs(ratio));
         if (distance * figure->direction > 0)
             FTH_TRY(note_small(judge, p));
         if (p < threshold && fabs(expm1(ratio)) >= figure->min_effect) {

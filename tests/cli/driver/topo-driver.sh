@@ -9,7 +9,7 @@ fathom topo --device replay:cuda.rec --json >cuda.json; echo $?
 fathom gpus cuda.json | cmp - drawn
 fathom topo --device replay:cuda.rec | head -n 1
 fathom topo --device sim:gpu.json --json >sim.json
-measured() { grep -v bytes_per_s "$1" | grep -o '"[a-z0-9_]*": {"value": [^,]*, "source": "\(measured\|simulated\)"' | sed 's/"simulated"/"measured"/' | sort; }
+measured() { grep -v 'bytes_per_s\|loaded_' "$1" | grep -o '"[a-z0-9_]*": {"value": [^,]*, "source": "\(measured\|simulated\)"' | sed 's/"simulated"/"measured"/' | sort; }
 measured cuda.json >a
 measured sim.json | cmp - a && grep -c measured a | sed 's/^0$/nothing/; s/^[0-9][0-9]*$/some/'
 # Selected by UUID; the second of two GPUs; without the management library; a MIG slice.
