@@ -402,11 +402,11 @@ struct fth_merge_stores {
     bool shared;
 };
 
-/* The unit `first` walks a chain of `own` elements, the unit `second` walks another chain of `other`
- * elements, and `first` walks its own chain again, which is timed. If the units share a cache that
- * the second chain fills, it has evicted the first one. The two may be the same unit. Units have
- * the numbers that the samples of `place` have; the SMs of NVIDIA's GPUs those of %smid. The
- * elements of both chains are `stride_bytes` apart. With a seed, the order is pseudo-random.
+/* The unit `first` walks a chain of `own` elements, the unit `second` walks another chain of
+ * `other` elements, and `first` walks its own chain again, which is timed. If the units share a
+ * cache that the second chain fills, it has evicted the first one. The two may be the same unit.
+ * Units have the numbers that the samples of `place` have; the SMs of NVIDIA's GPUs those of %smid.
+ * The elements of both chains are `stride_bytes` apart. With a seed, the order is pseudo-random.
  *
  * Samples: the cycles of the timed pass of each round. */
 struct fth_share {
