@@ -69,12 +69,19 @@ int cli_fleet_judge_store(const struct cli_arguments *arguments,
     struct fth_error error = FTH_NO_ERROR;
     if (!cli_value(arguments, &cli_fleet_store))
         return CLI_DONE;
-    int result = open_history(arguments, false, &history);
-    if (result == CLI_DONE &&
-        fth_fleet_judge_history(judgement, history, options, &error) != FTH_OK)
-        result = cli_fail(&error);
+    const char *path = cli_value(arguments, &cli_fleet_store);
+    const struct fth_store_options read_only = FTH_STORE_OPTIONS(.read_only = true);
+    enum fth_status status = fth_fleet_history_open(path, &read_only, &history, &error);
+    if (status == FTH_NOT_FOUND) {
+        /* On the first night of a nightly job, nothing was added yet. */
+        cli_note("the history '%s' does not exist yet; GPUs are only compared with each other",
+                 path);
+        return CLI_DONE;
+    }
+    if (status == FTH_OK)
+        status = fth_fleet_judge_history(judgement, history, options, &error);
     fth_fleet_history_close(history);
-    return result;
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
 /* ---- add ---- */

@@ -39,7 +39,7 @@ log()
 # Drains the node: Slurm starts no further job on it. The reason names the first finding.
 drain()
 {
-    reason=$(printf '%s\n' "$report" | grep -m 1 failed | tr -s ' ' | cut -c 1-150)
+    reason=$(printf '%s\n' "$report" | grep -m 1 -A 1 ': failed$' | tr -s ' \n' ' ' | cut -c 1-150 | sed 's, *$,,')
     scontrol update "NodeName=${SLURMD_NODENAME:-$(hostname -s)}" State=DRAIN \
-        "Reason=fathom: ${reason:-a GPU has failed}"
+        "Reason=fathom: ${reason:-a GPU has failed or is missing}"
 }

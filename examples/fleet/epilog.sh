@@ -11,8 +11,8 @@ check_node
 case $code in
 0) ;;
 5) log "epilog of job ${SLURM_JOB_ID:-?}: a GPU is suspect: $report" ;;
-6)
-    log "epilog of job ${SLURM_JOB_ID:-?}: a GPU has failed: $report"
+3 | 6)
+    log "epilog of job ${SLURM_JOB_ID:-?}: a GPU has failed or is missing: $report"
     drain
     ;;
 *) log "epilog of job ${SLURM_JOB_ID:-?}: the check failed with exit code $code: $report" ;;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Slurm prolog (Prolog= in slurm.conf, as root on each node): checks the GPUs of the job before it starts.
-# A failed GPU drains the node, and the exit code 1 makes Slurm put the job back into the queue. A
-# suspect GPU is logged, and the job starts. So it does if the check itself is not possible: a missing
-# reference must not stop the cluster.
+# A failed or missing GPU drains the node, and the exit code 1 makes Slurm put the job back into the
+# queue. A suspect GPU is logged, and the job starts. The job also starts if the check itself is not
+# possible: a missing reference must not stop the cluster.
 here=$(dirname "$0")
 # shellcheck source-path=SCRIPTDIR source=check-node.sh
 . "$here/check-node.sh"
@@ -13,8 +13,8 @@ check_node
 case $code in
 0) ;;
 5) log "prolog of job ${SLURM_JOB_ID:-?}: a GPU is suspect: $report" ;;
-6)
-    log "prolog of job ${SLURM_JOB_ID:-?}: a GPU has failed: $report"
+3 | 6)
+    log "prolog of job ${SLURM_JOB_ID:-?}: a GPU has failed or is missing: $report"
     drain
     exit 1
     ;;

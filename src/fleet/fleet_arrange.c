@@ -16,7 +16,7 @@ static int compare_numbers(const void *a, const void *b)
 double fth_fleet_median(double *numbers, size_t count)
 {
     qsort(numbers, count, sizeof *numbers, compare_numbers);
-    return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
+    return count % 2 ? numbers[count / 2] : numbers[count / 2 - 1] / 2 + numbers[count / 2] / 2;
 }
 
 double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,

@@ -72,8 +72,8 @@ static enum fth_status add_numbers(struct maker *maker, struct fth_reference_fig
     FTH_TRY(fth_sketch_add(&figure->gpus, median, error));
     for (size_t i = 0; i < count && count > 1; i++)
         if (values[i].number > 0)
-            FTH_TRY(
-                fth_sketch_add(&figure->repeats, fabs(log(values[i].number / median)) + 1, error));
+            FTH_TRY(fth_sketch_add(&figure->repeats, fabs(log(values[i].number) - log(median)) + 1,
+                                   error));
     return FTH_OK;
 }
 

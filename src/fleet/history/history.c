@@ -144,7 +144,7 @@ static enum fth_status load_text(struct fth_fleet_history *history, sqlite3_stmt
 {
     const char *path = fth_store_path(history->store);
     const int64_t id = sqlite3_column_int64(statement, 0);
-    if (sqlite3_column_type(statement, 1) != SQLITE_TEXT || id < 1)
+    if (sqlite3_column_type(statement, 1) != SQLITE_TEXT || id < 1 || id > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, open_operation, path, "text %lld is not a text",
                         (long long)id);
     const char *text = (const char *)sqlite3_column_text(statement, 1);

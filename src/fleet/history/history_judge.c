@@ -188,7 +188,7 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
     const struct fth_fleet_figure *figure = &judgement->fleet->figures[change->figure];
     const double p = fmin(1, change->p * (double)tested);
     struct fth_fleet_finding *known = find_finding(result, figure->name);
-    if (known) {
+    if (known && known->worse) {
         known->note = known->note ? known->note : keep_text(judgement, context);
         return FTH_OK;
     }
@@ -377,17 +377,20 @@ static enum fth_status note_cards(struct comparison *comparison, struct fth_flee
 {
     struct fth_fleet_judgement *judgement = comparison->judgement;
     const struct fth_fleet *fleet = judgement->fleet;
-    const struct fth_fleet_history_options options =
-        FTH_FLEET_HISTORY_OPTIONS(.newest = MAX_EARLIER);
     struct fth_card_events events = {.count = 0};
     int64_t first = INT64_MAX;
     size_t count = 0;
-    FTH_TRY(fth_history_load(comparison->history, &options, false, all, error));
     for (size_t i = 0; i < fleet->measurement_count; i++) {
-        const struct fth_fleet_measurement *measurement = &fleet->measurements[i];
-        first = measurement->time > 0 && measurement->time < first ? measurement->time : first;
-        FTH_TRY(copy_measurement(fleet, measurement, all, error));
+        const int64_t time = fleet->measurements[i].time;
+        first = time > 0 && time < first ? time : first;
     }
+    /* The history may already have the measurements that are judged. Without the time limit, these
+     * would count twice. */
+    const struct fth_fleet_history_options options =
+        FTH_FLEET_HISTORY_OPTIONS(.newest = MAX_EARLIER, .until = first < INT64_MAX ? first : 0);
+    FTH_TRY(fth_history_load(comparison->history, &options, false, all, error));
+    for (size_t i = 0; i < fleet->measurement_count; i++)
+        FTH_TRY(copy_measurement(fleet, &fleet->measurements[i], all, error));
     FTH_TRY(fth_fleet_arrange(all, NULL, error));
     enum fth_status status = fth_card_events_find(all, &events, error);
     for (size_t i = 0; i < events.count && status == FTH_OK; i++)

@@ -203,7 +203,8 @@ static bool slow_partition(const struct view *view, char *text, size_t size)
     const double far = change_of(view->judge, view->result, "l2.far_latency_cycles");
     if ((!times && !rates) || !unchanged(view->sms) || !unchanged(view->times))
         return false;
-    const bool one_side = times && (unchanged(near) != unchanged(far));
+    const bool one_side =
+        times && !isnan(near) && !isnan(far) && (unchanged(near) != unchanged(far));
     if (times && !rates && !one_side &&
         change_of(view->judge, view->result, "memory.latency_cycles") > UNCHANGED) {
         fth_format(text, size,

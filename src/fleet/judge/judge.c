@@ -63,6 +63,11 @@ static enum fth_status prepare_figure(struct fth_judge *judge, struct fth_judge_
         if (!figure->name)
             return fth_no_memory(judge->error, operation, NULL);
     }
+    /* A reference of another version of fathom, or a damaged one, may have another kind. */
+    if (figure->index != UINT32_MAX && fleet->figures[figure->index].kind != reference->kind) {
+        figure->why = "the reference has another kind of figure";
+        return FTH_OK;
+    }
     const bool number = reference->kind == FTH_FLEET_RATE || reference->kind == FTH_FLEET_TIME;
     FTH_TRY(number ? fth_judge_number_prepare(judge, figure)
                    : fth_judge_exact_prepare(judge, figure));

@@ -27,6 +27,10 @@
 #define SEVERE_RATE 0.01
 /* 99 % quantile of the standard normal distribution. */
 #define NORMAL_99 2.3263
+/* Maximum number of measurements for which majority_tail() is computed: the number of ways to
+ * choose a majority of 1,030 exceeds the largest double. With as many, the majority has no effect.
+ */
+#define MAX_MAJORITY_RUNS 1000
 /* Below this many standard deviations the p-value is not computed, because no threshold is near:
  * it is above 0.02. */
 #define NOTABLE 2.0
@@ -83,7 +87,7 @@ static double majority_tail(const struct fth_judge_figure *figure, size_t runs, 
 {
     const struct fth_sketch *repeats = &figure->reference->repeats;
     uint64_t beyond = 0;
-    if (runs < 3 || !repeats->count)
+    if (runs < 3 || runs > MAX_MAJORITY_RUNS || !repeats->count)
         return 0;
     for (size_t i = repeats->bin_count; i > 0; i--) {
         /* The sketch holds 1 + deviation. */

@@ -167,6 +167,9 @@ static bool figure_name(const char *section, const char *attribute, char name[FT
 static enum fth_status keep_fingerprint(struct fth_fleet_builder *builder, const double *numbers,
                                         size_t count, struct fth_error *error)
 {
+    for (size_t i = 0; i < count; i++)
+        if (!(numbers[i] > 0))
+            return FTH_OK; /* a damaged description; the other figures may be right */
     double *copy = realloc(builder->fingerprint, (count + 1) * sizeof *copy);
     if (!copy)
         return fth_no_memory(error, operation, builder->draft.file);

@@ -79,9 +79,9 @@ static enum fth_status read_fingerprint(struct fth_fleet_builder *builder,
     builder->fingerprint = numbers;
     builder->fingerprint_count = 0;
     FTH_JSON_EACH_ITEM (item, list) {
-        if (!fth_json_is_number(item))
+        if (!fth_json_is_number(item) || !(fth_json_double(item) > 0))
             return fth_fail(error, FTH_INVALID, operation, builder->draft.file,
-                            "fingerprint: expected a list of numbers");
+                            "fingerprint: expected a list of positive numbers");
         numbers[builder->fingerprint_count++] = fth_json_double(item);
     }
     return FTH_OK;

@@ -634,7 +634,7 @@ enum fth_status fth_report_fleet_history(const char *format, struct fth_fleet_hi
         status = writers[index](&report, error);
     release(&report);
     if (status == FTH_OK)
-        return fth_buffer_take(&out, text, size, error);
+        status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     return status;
 }

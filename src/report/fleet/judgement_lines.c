@@ -56,6 +56,11 @@ static void put_findings(const struct fth_fleet_result *result, struct fth_json_
     fth_json_key(json, "findings");
     fth_json_begin(json, '{', true);
     for (size_t i = 0; i < result->finding_count; i++) {
+        size_t first = 0; /* the first finding of the figure, which is the most important one */
+        while (strcmp(result->findings[first].figure, result->findings[i].figure) != 0)
+            first++;
+        if (first < i)
+            continue;
         fth_json_key(json, result->findings[i].figure);
         fth_json_number(json, fth_round_digits(result->findings[i].effect, 5));
     }

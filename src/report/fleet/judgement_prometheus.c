@@ -156,10 +156,11 @@ static void put_gpus(const struct fth_fleet_judgement *judgement, const struct l
                      struct fth_buffer *out)
 {
     const struct fth_fleet *fleet = judgement->fleet;
-    put_head("fathom_gpu_verdict", "0: healthy, 1: suspect, 2: failed, 3: not judged.", out);
+    put_head("fathom_gpu_verdict", "-1: not judged, 0: healthy, 1: suspect, 2: failed.", out);
     for (size_t i = 0; i < labels->count; i++) {
         begin_sample("fathom_gpu_verdict", &labels->items[i], NULL, out);
-        put_value((double)judgement->results[i].verdict, out);
+        const enum fth_fleet_verdict verdict = judgement->results[i].verdict;
+        put_value(verdict == FTH_FLEET_NOT_JUDGED ? -1 : (double)verdict, out);
     }
     put_head("fathom_gpu_findings", "Number of figures that are worse than usual.", out);
     for (size_t i = 0; i < labels->count; i++) {

@@ -319,7 +319,7 @@ static void damaged_records_are_refused(void **state)
         {"\"texts\": {\"l2.latency_ns\": \"x\"}", "l2.latency_ns: expected a number of at least 0"},
         {"\"figures\": {\"l2.latency_ns\": -1}", "l2.latency_ns: expected a number of at least 0"},
         {"\"figures\": {\"a\": 1}, \"texts\": {\"a\": \"1\"}", "a: it occurs twice"},
-        {"\"fingerprint\": [1, \"2\"]", "fingerprint: expected a list of numbers"},
+        {"\"fingerprint\": [1, \"2\"]", "fingerprint: expected a list of positive numbers"},
     };
     struct fth_fleet *fleet = new_fleet();
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {

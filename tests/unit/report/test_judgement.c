@@ -378,7 +378,7 @@ static void prometheus_escapes_labels(void **state)
         "\nfathom_fleet_problems 1\n",
         "\nfathom_gpu_verdict{gpu=\"GPU \\\"b\\\"\\\\\\n\",uuid=\"GPU "
         "\\\"b\\\"\\\\\\n\",host=\"node2\",model=\"H, 200\",driver=\"580\"} 2\n",
-        "\nfathom_gpu_verdict{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} 3\n",
+        "\nfathom_gpu_verdict{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} -1\n",
         "host=\"node2\",model=\"H, 200\",driver=\"580\",figure=\"memory.read_bytes_per_s\"} "
         "3200000000000\n",
         "\nfathom_gpu_measured_timestamp_seconds{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} "
