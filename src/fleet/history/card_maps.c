@@ -94,7 +94,7 @@ static size_t sum_maps(const struct fth_history_span *span, size_t sms, double *
             continue;
         normalise(measurement, sum);
         for (size_t j = 0; j < sms && count > 0; j++)
-            sum[j] += sum[j - sms];
+            sum[j] += sums[(count - 1) * sms + j];
         at[count++] = i;
     }
     return count;
