@@ -318,7 +318,7 @@ int main(int argc, char **argv)
             "gpus,measurements,spread,fault,share,trials,found,failed,cause_named,not_judged\n");
     printf("1..%zu\n", count);
     const size_t only = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
-    const unsigned divisor = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
+    const unsigned divisor = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 10) : 1;
     for (size_t i = 0; i < count; i++)
         if (!only || only == i + 1) {
             struct scenario scenario = scenarios[i];
