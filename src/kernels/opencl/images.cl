@@ -2,6 +2,7 @@
 // chase.cl, which documents the steps. Links and the offset of the first element are indices of
 // texels. There are only steps of the kinds 0 to 2.
 #define FTH_LOAD_IMAGE(base, index) (read_imageui(base, (int)(index)).x)
+// cppcheck-suppress syntaxError // it does not know the macro, which chase.cl defines
 FTH_PATH(image, read_only image1d_buffer_t, FTH_LOAD_IMAGE, FTH_CLOCK, )
 
 kernel void fth_image(global const ulong *steps, uint step_count, read_only image1d_buffer_t links,
