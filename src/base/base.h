@@ -198,6 +198,8 @@ const char *fth_size_format(double bytes, char *text, size_t size);
 const char *fth_nearest(const char *word, const char *const *words, size_t count, size_t *distance);
 /* Returns the width of UTF-8 text in columns: the number of code points. */
 size_t fth_text_columns(const char *text);
+/* Returns whether a text ends with another one. */
+bool fth_ends_with(const char *text, const char *end);
 /* Appends text with a width of at most `columns`, made printable as by fth_make_printable. If
  * the text is too wide, it is cut, and ends with `ellipsis`. Returns the width of what was
  * appended. */

@@ -318,6 +318,12 @@ void fth_text_wrap(struct fth_buffer *buffer, const char *lead, const char *text
     fth_buffer_text(buffer, "\n");
 }
 
+bool fth_ends_with(const char *text, const char *end)
+{
+    const size_t size = strlen(text), tail = strlen(end);
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis)
 {

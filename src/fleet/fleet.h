@@ -266,10 +266,6 @@ FTH_MUST_USE enum fth_status fth_fleet_add_record(struct fth_fleet_builder *buil
                                                   struct fth_error *error);
 /* Reads a time such as "2026-11-18T11:09:37Z" as seconds since 1970. False: it has another form. */
 bool fth_fleet_time_parse(const char *text, int64_t *time);
-/* Size of the text of a time, with space for any number. */
-enum { FTH_FLEET_TIME_SIZE = 80 };
-/* Writes a time in this form. */
-void fth_fleet_time_format(int64_t time, char text[FTH_FLEET_TIME_SIZE]);
 
 /* ---- distributions (sketch.c, reference.c) ---- */
 

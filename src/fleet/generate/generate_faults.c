@@ -12,9 +12,9 @@
  *                     SMs and shrink in proportion; those of the L2 and memory stay.
  *   latency           all latencies of the L2 and of memory
  *   clock             the SM clock, which is also that of the L2. Latencies in cycles stay, those
- *                     in nanoseconds rise. The part of a memory latency that exceeds the latency
- *                     of the L2 takes the same time as before, and so fewer cycles. Bandwidths
- *                     except those of memory fall.
+ *                     in nanoseconds rise. Memory has its own clock: what a memory latency
+ *                     exceeds the L2's by keeps its nanoseconds and has fewer cycles. All
+ *                     bandwidths fall, except those of memory.
  *   link              PCIe lanes
  *   ecc               uncorrectable errors
  *   no-gpu            a simulated GPU, as on a node without a driver */

@@ -23,8 +23,8 @@
 
 static const char operation[] = "compare with the history";
 
-/* Degrees of freedom that the noise of all GPUs counts for at most. Chosen: so that 30 measurements
- * of a GPU count as much as the other GPUs. */
+/* Maximum degrees of freedom of the noise of all GPUs together. Chosen: a GPU with 30 measurements
+ * then has the same weight as all other GPUs. */
 enum { MAX_SHARED_FREEDOM = 30 };
 /* Fewer degrees of freedom give no usable noise. */
 enum { MIN_FREEDOM = 4 };

@@ -192,11 +192,11 @@ static enum fth_status judge_backend(struct fth_judge *judge, struct fth_fleet_r
 static enum fth_status judge_gpu(struct fth_judge *judge, uint32_t gpu, const char *cohort_reason)
 {
     struct fth_fleet_result *result = &judge->judgement->results[gpu];
-    size_t judged = 0, states = 0;
+    size_t judged = 0;
     FTH_TRY(judge_backend(judge, result));
     FTH_TRY(fth_judge_numbers(judge, result, &judged));
     FTH_TRY(fth_judge_exact(judge, result, &judged));
-    FTH_TRY(fth_judge_state(judge, result, &states));
+    FTH_TRY(fth_judge_state(judge, result));
     if (!judged) {
         result->verdict = FTH_FLEET_NOT_JUDGED;
         result->reason =

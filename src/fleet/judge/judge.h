@@ -150,9 +150,9 @@ FTH_MUST_USE enum fth_status fth_judge_exact(struct fth_judge *judge,
 
 /* ---- judge_state.c ---- */
 
-/* Applies the rules about states. *judged gets the number of rules that could be applied. */
+/* Applies the rules about states. */
 FTH_MUST_USE enum fth_status fth_judge_state(struct fth_judge *judge,
-                                             struct fth_fleet_result *result, size_t *judged);
+                                             struct fth_fleet_result *result);
 
 /* ---- judge_groups.c ---- */
 

@@ -35,18 +35,12 @@
  * it is above 0.02. */
 #define NOTABLE 2.0
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
 /* Returns the smallest effect that counts for a figure. */
 static double smallest_effect(const struct fth_judge *judge, const char *name, double median)
 {
     double effect = judge->min_effect;
-    if (ends_with(name, "_cycles") || ends_with(name, "_ns") ||
-        ends_with(name, "cycles_per_instruction"))
+    if (fth_ends_with(name, "_cycles") || fth_ends_with(name, "_ns") ||
+        fth_ends_with(name, "cycles_per_instruction"))
         effect = fmax(effect, 1.5 * RESOLUTION / median);
     return effect;
 }

@@ -173,8 +173,7 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
     return fth_judge_add(judge, result, &finding);
 }
 
-enum fth_status fth_judge_state(struct fth_judge *judge, struct fth_fleet_result *result,
-                                size_t *judged)
+enum fth_status fth_judge_state(struct fth_judge *judge, struct fth_fleet_result *result)
 {
     const struct fth_fleet_gpu *gpu = &judge->fleet->gpus[result->gpu];
     const struct fth_fleet *fleet = judge->fleet;
@@ -187,7 +186,6 @@ enum fth_status fth_judge_state(struct fth_judge *judge, struct fth_fleet_result
                 ? latest(fleet, gpu, rules[i].other)
                 : NULL;
         double usual;
-        ++*judged;
         if (applies(judge, &rules[i], value, other, &usual))
             FTH_TRY(report(judge, result, &rules[i], value, usual));
     }

@@ -66,23 +66,6 @@ bool fth_fleet_time_parse(const char *text, int64_t *time)
     return true;
 }
 
-void fth_fleet_time_format(int64_t time, char text[FTH_FLEET_TIME_SIZE])
-{
-    /* The inverse of days_from_date, from the same source. */
-    const int64_t days = time / 86400 + 719468, second = time % 86400;
-    const int64_t era = days / 146097, day_of_era = days % 146097;
-    const int64_t year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    const int64_t day_of_year =
-        day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    const int64_t shifted = (5 * day_of_year + 2) / 153; /* months since March */
-    const int month = (int)(shifted < 10 ? shifted + 3 : shifted - 9);
-    snprintf(text, FTH_FLEET_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ",
-             (int)(era * 400 + year_of_era + (month <= 2)), month,
-             (int)(day_of_year - (153 * shifted + 2) / 5 + 1), (int)(second / 3600),
-             (int)(second / 60 % 60), (int)(second % 60));
-}
-
 /* ---- values ---- */
 
 /* Adds a value of a figure. */

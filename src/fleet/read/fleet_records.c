@@ -2,6 +2,7 @@
  * provenance that a description has. A record is about a fifth of a description, and files of
  * records can be concatenated. */
 #include "fleet/fleet.h"
+#include "store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -191,8 +192,8 @@ static void write_identity(const struct fth_fleet *fleet, struct fth_json_writer
                            const struct fth_fleet_measurement *measurement)
 {
     const struct fth_fleet_gpu *gpu = &fleet->gpus[measurement->gpu];
-    char time[FTH_FLEET_TIME_SIZE];
-    fth_fleet_time_format(measurement->time, time);
+    char time[24];
+    fth_time_write(measurement->time, time);
     write_text(json, "schema", "fathom-fleet-record/1");
     write_text(json, "gpu", gpu->uuid);
     write_text(json, "host", measurement->host ? measurement->host : gpu->host);

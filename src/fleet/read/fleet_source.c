@@ -14,15 +14,9 @@ static const char operation[] = "read measurements";
 enum { PIECE_BYTES = 1 << 20 };
 
 /* Returns whether `name` ends with `end`. */
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t size = strlen(name), end_size = strlen(end);
-    return size >= end_size && strcmp(name + size - end_size, end) == 0;
-}
-
 static bool has_lines(const char *name)
 {
-    return ends_with(name, ".jsonl") || ends_with(name, ".jsonl.zst");
+    return fth_ends_with(name, ".jsonl") || fth_ends_with(name, ".jsonl.zst");
 }
 
 /* ---- the list of files ---- */
@@ -31,7 +25,7 @@ static int is_measurement(const struct dirent *entry)
 {
     const char *name = entry->d_name;
     return name[0] != '.' &&
-           (ends_with(name, ".json") || ends_with(name, ".json.zst") || has_lines(name));
+           (fth_ends_with(name, ".json") || fth_ends_with(name, ".json.zst") || has_lines(name));
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

@@ -24,19 +24,13 @@ static void rows_fini(struct rows *rows)
     free(rows->cells);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
 /* Formats a number. If `human_readable`, the unit is chosen by the end of the attribute's name. */
 static const char *format_number(const char *name, double number, bool human_readable, char *text,
                                  size_t size)
 {
-    if (human_readable && ends_with(name, "_bytes"))
+    if (human_readable && fth_ends_with(name, "_bytes"))
         return fth_size_format(number, text, size);
-    if (human_readable && ends_with(name, "_bytes_per_s")) {
+    if (human_readable && fth_ends_with(name, "_bytes_per_s")) {
         fth_format(text, size, number >= 1e12 ? "%.2f TB/s" : "%.1f GB/s",
                    number / (number >= 1e12 ? 1e12 : 1e9));
         return text;

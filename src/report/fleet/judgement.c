@@ -1,11 +1,11 @@
 /* Finds the writer of a format of judgements by its name, and has the parts that several writers
  * use. */
 #include "report/fleet/judgement.h"
+#include "store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const formats[] = {"text", "json", "csv", "long", "jsonl", "prometheus"};
 static fth_judgement_writer *const writers[FTH_COUNT(formats)] = {
@@ -122,11 +122,9 @@ const struct fth_fleet_figure_summary *fth_judged_figure(
 
 const char *fth_time_format(int64_t seconds, char text[32])
 {
-    const time_t time = (time_t)seconds;
-    struct tm parts;
     text[0] = '\0';
-    if (seconds && gmtime_r(&time, &parts))
-        strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    if (seconds)
+        fth_time_write(seconds, text);
     return text;
 }
 

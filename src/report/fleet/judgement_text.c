@@ -10,18 +10,12 @@
 /* How much is listed. Chosen, not derived; other formats have everything. */
 enum { MAX_GPUS = 50, MAX_FINDINGS = 8, MAX_NAMES = 4, MAX_GROUPS = 20, MAX_PROBLEMS = 10 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
 void fth_figure_text(const char *figure, double number, struct fth_buffer *out)
 {
     char text[40];
-    if (ends_with(figure, "_bytes"))
+    if (fth_ends_with(figure, "_bytes"))
         fth_buffer_text(out, fth_size_format(number, text, sizeof text));
-    else if (ends_with(figure, "_bytes_per_s"))
+    else if (fth_ends_with(figure, "_bytes_per_s"))
         fth_buffer_format(out, number >= 1e12 ? "%.3f TB/s" : "%.1f GB/s",
                           number / (number >= 1e12 ? 1e12 : 1e9));
     else

@@ -2,6 +2,7 @@
  * (fleet/read/fleet_records.c). */
 #include "fleet_parts.h"
 #include "folder.h"
+#include "store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -98,11 +99,11 @@ static void times_are_read_and_written(void **state)
         "2026-11-18T11:09:3xZ",
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
-        char text[FTH_FLEET_TIME_SIZE];
+        char text[24];
         int64_t time = -1;
         assert_true(fth_fleet_time_parse(cases[i].text, &time));
         assert_int_equal(time, cases[i].time);
-        fth_fleet_time_format(time, text);
+        fth_time_write(time, text);
         assert_string_equal(text, cases[i].text);
     }
     int64_t time = -1;
