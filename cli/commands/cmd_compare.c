@@ -1,4 +1,5 @@
-/* fathom compare: shows what differs between two GPUs, or judges a fleet. */
+/* fathom compare: shows what differs between two GPUs or between a prediction and the counters of a
+ * GPU, or judges a fleet. */
 #include "fleet/fleet_cli.h"
 
 #include <math.h>
@@ -18,6 +19,11 @@ static const struct cli_option option_within = {
 static const struct cli_option option_fleet = {
     "fleet", 0, "FOLDER", CLI_WORD_FILE,
     "judge the measurements in FOLDER: which GPUs are not healthy?"};
+
+static const struct cli_option option_metrics = {
+    "metrics", 0, NULL, CLI_WORD_NONE,
+    "print the metrics of Nsight Compute that can be compared with predictions, for the option "
+    "--metrics of ncu"};
 
 /* The GPUs to compare, each with the name that the output shows. Owns both. */
 struct gpus {
@@ -120,17 +126,53 @@ static int parse_within(const struct cli_arguments *arguments, double *within)
     return CLI_USAGE;
 }
 
+/* Shows how far the predictions of the model are from the counters of a GPU. */
+static int compare_counters(const struct cli_arguments *arguments, const char *model,
+                            const char *counters, double within)
+{
+    const struct fth_report_options report = cli_report_options(arguments);
+    const struct fth_accuracy_options accuracy =
+        FTH_ACCURACY_OPTIONS(.within = 100 * within, .report = &report);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0, beyond = 0;
+    if (fth_report_accuracy(cli_format(arguments), &accuracy, model, counters, &text, &size,
+                            &beyond, &error) != FTH_OK)
+        return cli_fail(&error);
+    int result = cli_put_text(arguments, text, size);
+    return result == CLI_DONE && beyond ? CLI_DIFFERS : result;
+}
+
+/* Prints the metrics that can be compared. */
+static int print_metrics(const struct cli_arguments *arguments)
+{
+    const char *metrics = fth_accuracy_metrics();
+    const size_t size = strlen(metrics);
+    char *line = malloc(size + 2);
+    if (!line)
+        return cli_no_memory();
+    memcpy(line, metrics, size);
+    memcpy(line + size, "\n", 2);
+    return cli_put_text(arguments, line, size + 1);
+}
+
 static int check_arguments(const struct cli_arguments *arguments, double *within)
 {
     const char *folder = cli_value(arguments, &option_fleet);
+    const bool metrics = cli_value(arguments, &option_metrics) != NULL;
+    if (metrics && (folder || arguments->word_count)) {
+        cli_message("--metrics only prints the names of metrics; give no files with it");
+        return CLI_USAGE;
+    }
     if (folder && arguments->word_count) {
         cli_message("--fleet compares the descriptions in a folder; unexpected argument '%s'",
                     arguments->words[0]);
         return CLI_USAGE;
     }
-    if (!folder && arguments->word_count != 2) {
+    if (!folder && !metrics && arguments->word_count != 2) {
         cli_message("give two GPUs to compare, each a file, a name listed by 'fathom gpus' or a "
-                    "device: 'fathom compare A B'");
+                    "device: 'fathom compare A B'; or a prediction and counters: "
+                    "'fathom compare model.json ncu.csv'");
         return CLI_USAGE;
     }
     int result = parse_within(arguments, within);
@@ -166,6 +208,13 @@ static int run(const struct cli_arguments *arguments)
     if (folder)
         return cli_fleet_judge_folder(arguments, folder, within,
                                       cli_value(arguments, &option_all) != NULL);
+    if (cli_value(arguments, &option_metrics))
+        return print_metrics(arguments);
+    const char *const *words = arguments->words;
+    if (fth_is_model_result(words[0]))
+        return compare_counters(arguments, words[0], words[1], within);
+    if (fth_is_model_result(words[1]))
+        return compare_counters(arguments, words[1], words[0], within);
     return compare(arguments, within);
 }
 
@@ -173,6 +222,7 @@ static const struct cli_option *const options[] = {
     &option_all,
     &option_within,
     &option_fleet,
+    &option_metrics,
     &cli_option_json,
     &cli_option_format,
     &cli_option_output,
@@ -186,14 +236,15 @@ static const struct cli_example examples[] = {
     {"fathom compare cuda:0 h200 --within 5", "does this GPU perform like other H200s?"},
     {"fathom compare before.json after.json", "has the GPU changed?"},
     {"fathom compare cuda:0 cuda:1", "compare two GPUs of this machine"},
+    {"fathom compare model.json ncu.csv", "how good are the predictions of 'fathom model --json'?"},
     {"fathom compare --fleet out/", "which GPU differs from the others?"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_compare = {
     "compare",
-    "Show what differs between two GPUs, or within a fleet",
-    "A B [OPTION]... | --fleet FOLDER [OPTION]...",
+    "Show what differs between two GPUs, or a prediction and counters",
+    "A B [OPTION]... | MODEL.json NCU.csv [OPTION]... | --fleet FOLDER [OPTION]...",
     "Compare two GPUs and print a table of the figures that differ. A and B are files\n"
     "written by 'fathom topo --json' (- for standard input), names listed by\n"
     "'fathom gpus', or devices such as cuda:0, which are measured first. The exit\n"
@@ -205,6 +256,17 @@ const struct cli_command cli_compare = {
     "\n"
     "The bandwidths of two cards of the same model differ by a few percent, which is\n"
     "more than the interval of a single run. Use --within to ignore such differences.\n"
+    "\n"
+    "If one of the two files is a result of 'fathom model --json' and the other has\n"
+    "counters of Nsight Compute, show how far the prediction is from the counters,\n"
+    "per kernel and on average. Measure the counters so that all figures can be\n"
+    "compared:\n"
+    "\n"
+    "  ncu --csv --page raw --log-file ncu.csv --print-kernel-base mangled \\\n"
+    "      --metrics $(fathom compare --metrics) ./program\n"
+    "\n"
+    "With --within, the exit code is then 5 if the error of a hit ratio is more than\n"
+    "PERCENT percentage points, or that of a number more than PERCENT percent.\n"
     "\n"
     "With --fleet, judge the measurements in a folder, as 'fathom fleet judge FOLDER'\n"
     "does, whose exit codes it has. 'fathom fleet --help' says more. --within is then\n"

@@ -122,6 +122,31 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
                                                         const char *const names[2], char **text,
                                                         size_t *size, size_t *count,
                                                         struct fth_error *error);
+/* Options of fth_report_accuracy. Initialise it with FTH_ACCURACY_OPTIONS. */
+struct fth_accuracy_options {
+    size_t size;   /* of this struct in bytes */
+    double within; /* percentage points or percent; a larger error is beyond it; 0: none is */
+    const struct fth_report_options *report; /* may be NULL */
+};
+/* Initialises a struct fth_accuracy_options; the arguments are designated initialisers. */
+#define FTH_ACCURACY_OPTIONS(...) FTH_OPTIONS(struct fth_accuracy_options, __VA_ARGS__)
+
+/* Returns whether a file is a result of the model ('fathom model --json', fathom-model/1). False
+ * also if it cannot be read. */
+FTH_API bool fth_is_model_result(const char *path);
+/* Returns the metrics of Nsight Compute that fth_report_accuracy compares, separated by commas, for
+ * ncu's option --metrics. The text is static. */
+FTH_API const char *fth_accuracy_metrics(void);
+/* Compares what the model predicts with what a GPU counted, as a table of the figures of each
+ * kernel; in JSON, as a fathom-accuracy/1 document. `model_path` is a fathom-model/1 document,
+ * `counters_path` the output of 'ncu --csv'; "-" is standard input. *beyond gets the number of
+ * errors larger than options->within. `options` may be NULL. FTH_INVALID: a file is not what it
+ * should be, has none of the counters, or no kernel is in both files. FTH_NOT_FOUND: a file does
+ * not exist. */
+FTH_API FTH_MUST_USE enum fth_status fth_report_accuracy(
+    const char *format, const struct fth_accuracy_options *options, const char *model_path,
+    const char *counters_path, char **text, size_t *size, size_t *beyond, struct fth_error *error);
+
 /* Judges GPUs as a fleet, as fth_fleet_judge does (fathom/fleets.h), and writes the judgement in a
  * format of fth_report_judgement. `names` identify the descriptions; descriptions with the same
  * UUID are measurements of one GPU. Numbers that differ by less than `within` from the usual value
