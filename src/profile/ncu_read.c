@@ -69,7 +69,8 @@ static double unit_scale(const char *unit)
     return 1;
 }
 
-/* Reads a number with commas between thousands; NAN: the text is no number, such as "n/a". */
+/* Reads a number with commas between thousands; NAN: the text is no number, such as "n/a", or no
+ * count that a GPU could have. */
 static double read_number(char *text)
 {
     char *to = text, *end;
@@ -78,7 +79,7 @@ static double read_number(char *text)
             *to++ = *from;
     *to = '\0';
     const double number = fth_strtod(text, &end);
-    return *text && !*end && isfinite(number) ? number : (double)NAN;
+    return *text && !*end && number >= 0 && number < 1e18 ? number : (double)NAN;
 }
 
 struct fth_profile_kernel *fth_profile_kernel(struct fth_profile *profile, const char *name)
@@ -243,28 +244,33 @@ static enum fth_status read_table(struct table *table, char *text, const char *p
     return status;
 }
 
+enum fth_status fth_ncu_parse(const char *path, char *text, struct fth_profile *profile,
+                              struct fth_error *error)
+{
+    struct table table = {.profile = profile};
+    char *start = find_table(text);
+    if (!start)
+        return fth_fail(error, FTH_INVALID, OPERATION, path,
+                        "there is no line that begins with the column \"ID\"; write the file "
+                        "with 'ncu --csv --page raw --log-file FILE'");
+    FTH_TRY(read_table(&table, start, path, error));
+    if (!table.found)
+        return fth_fail(error, FTH_INVALID, OPERATION, path,
+                        "it has none of the counters that fathom compares; measure with "
+                        "'ncu --csv --page raw --metrics $(fathom compare --metrics)'");
+    return FTH_OK;
+}
+
 enum fth_status fth_ncu_read(const char *path, struct fth_profile *profile, struct fth_error *error)
 {
     struct fth_buffer content = {0};
-    struct table table = {.profile = profile};
     enum fth_status status =
         fth_file_read(path, FTH_FILE_LIMIT("a profile", MAX_PROFILE_BYTES), &content, error);
     if (status == FTH_OK) {
         fth_buffer_append(&content, "", 1);
-        if (content.failed)
-            status = fth_no_memory(error, OPERATION, path);
+        status = content.failed ? fth_no_memory(error, OPERATION, path)
+                                : fth_ncu_parse(path, content.data, profile, error);
     }
-    char *text = status == FTH_OK ? find_table(content.data) : NULL;
-    if (text)
-        status = read_table(&table, text, path, error);
-    else if (status == FTH_OK)
-        status = fth_fail(error, FTH_INVALID, OPERATION, path,
-                          "there is no line that begins with the column \"ID\"; write the file "
-                          "with 'ncu --csv --page raw --log-file FILE'");
-    if (status == FTH_OK && !table.found)
-        status = fth_fail(error, FTH_INVALID, OPERATION, path,
-                          "it has none of the counters that fathom compares; measure with "
-                          "'ncu --csv --page raw --metrics $(fathom compare --metrics)'");
     fth_buffer_fini(&content);
     return status;
 }

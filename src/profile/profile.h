@@ -76,6 +76,10 @@ void fth_profile_fini(struct fth_profile *profile);
  * says how to measure them. */
 FTH_MUST_USE enum fth_status fth_ncu_read(const char *path, struct fth_profile *profile,
                                           struct fth_error *error);
+/* Like fth_ncu_read, for a text that is in memory and ends with NUL. The text is changed. `path` is
+ * used in messages. */
+FTH_MUST_USE enum fth_status fth_ncu_parse(const char *path, char *text,
+                                           struct fth_profile *profile, struct fth_error *error);
 /* Returns the metrics that fathom compares, for ncu's option --metrics. The text is static. */
 const char *fth_ncu_metrics(void);
 
