@@ -3,6 +3,7 @@
 #include "fleet/fleet_cli.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,13 +148,12 @@ static int compare_counters(const struct cli_arguments *arguments, const char *m
 static int print_metrics(const struct cli_arguments *arguments)
 {
     const char *metrics = fth_accuracy_metrics();
-    const size_t size = strlen(metrics);
-    char *line = malloc(size + 2);
+    const size_t size = strlen(metrics) + sizeof "\n";
+    char *line = malloc(size);
     if (!line)
         return cli_no_memory();
-    memcpy(line, metrics, size);
-    memcpy(line + size, "\n", 2);
-    return cli_put_text(arguments, line, size + 1);
+    snprintf(line, size, "%s\n", metrics);
+    return cli_put_text(arguments, line, size - 1);
 }
 
 static int check_arguments(const struct cli_arguments *arguments, double *within)
