@@ -38,7 +38,7 @@ class ModelWarning(UserWarning):
     """A launch could not be modelled. The kernel itself has run."""
 
 
-def decorator(gpu: str = "h200", *, show: bool = True, launches: int = 1,
+def decorator(gpu: Any = "h200", *, show: bool = True, launches: int = 1,
               save: Union[str, os.PathLike, None] = None, strict: bool = False,
               compile_only: bool = False, max_bytes: int = DEFAULT_MAX_BYTES,
               **options: Any) -> Callable[[Any], "ModelledKernel"]:
@@ -71,7 +71,7 @@ class ModelledKernel:
     results: List[Any]
     """The results of the modelled launches (fathom.ModelResult), the oldest first."""
 
-    def __init__(self, kernel: Any, *, gpu: str, show: bool, launches: Optional[int],
+    def __init__(self, kernel: Any, *, gpu: Any, show: bool, launches: Optional[int],
                  save: Union[str, os.PathLike, None], strict: bool, compile_only: bool,
                  max_bytes: int, options: Dict[str, Any]) -> None:
         self.results = []
@@ -191,7 +191,8 @@ class ModelledKernel:
             result = kernels.model(path, gpu=self._gpu, **self._options)
         self.results.append(result)
         if self._show:
-            print(f"{self._name()}, grid {tuple(shape)}, launch {self._count}, on {self._gpu}:")
+            gpu = getattr(self._gpu, "name", self._gpu)
+            print(f"{self._name()}, grid {tuple(shape)}, launch {self._count}, on {gpu}:")
             print(result.summary())
 
 
@@ -225,13 +226,14 @@ def _has_arrays(value: Any) -> bool:
     return _launchfile.is_array(value)
 
 
-def architecture(gpu: str) -> int:
+def architecture(gpu: Any) -> int:
     """Returns the compute capability of a GPU that fathom knows, as Triton writes it: 90 for 9.0.
-    Without a description (gpu="none"), that of the H200."""
-    if gpu == "none":
+    Without a description (gpu="generic"), that of the H200."""
+    if gpu is None or gpu == "generic":
         return 90
     from . import descriptions
-    text = str(descriptions.gpu(gpu).device.compute_capability)
+    capability = descriptions.gpu(gpu).device.get("compute_capability")
+    text = "" if capability is None else str(capability)
     if not re.fullmatch(r"\d+\.\d", text):
         raise Unsupported(f"the GPU {gpu}: Triton compiles PTX for GPUs of NVIDIA only")
     return int(text.replace(".", ""))
