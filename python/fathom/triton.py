@@ -193,7 +193,7 @@ class ModelledKernel:
         if self._show:
             gpu = getattr(self._gpu, "name", self._gpu)
             print(f"{self._name()}, grid {tuple(shape)}, launch {self._count}, on {gpu}:")
-            print(result.summary())
+            print(result.summary().rstrip("\n"))
 
 
 def has_gpu() -> bool:
@@ -275,6 +275,9 @@ def compile_kernel(kernel: Any, grid: Any, args: Tuple[Any, ...], kwargs: Dict[s
     if not hasattr(jit, "params"):
         raise Unsupported("this kernel: it is no function of triton.jit (with TRITON_INTERPRET=1, "
                           "Triton compiles nothing)")
+    if hasattr(jit, "is_gluon") and jit.is_gluon():
+        raise Unsupported("this kernel: fathom cannot compile kernels of Gluon, only those that a "
+                          "GPU launches")
     names = [parameter.name for parameter in jit.params]
     bound = inspect.signature(jit.fn).bind(*args, **{name: value for name, value in kwargs.items()
                                                      if name in names})

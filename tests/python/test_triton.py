@@ -334,6 +334,12 @@ class WithoutGpu(unittest.TestCase):
         with self.assertRaisesRegex(fathom.Error, "NVIDIA"):
             fathom.model(gpu="mi210", show=False)(vector_add)[(4,)](*self.arrays(), 1000)
 
+    def test_gluon(self):
+        gluon = fake.JITFunction(vector_add.fn)
+        gluon.is_gluon = lambda: True
+        with self.assertRaisesRegex(fathom.Error, "Gluon"):
+            fathom.model(show=False)(gluon)[(4,)](*self.arrays(), 1000)
+
     def test_interpreter(self):
         with self.assertRaisesRegex(fathom.Error, "triton.jit"):
             fathom.model(show=False, compile_only=True)(fake.Interpreted(vector_add.fn))[(4,)](*self.arrays(), 1000)
