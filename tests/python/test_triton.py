@@ -80,6 +80,11 @@ def matmul_host_descriptors(a_desc, b_desc, c_desc, K):
     assert a_desc and b_desc and c_desc and K
 
 
+@fake.jit("descriptors/device_f16.ptx", shared=73752, num_warps=8, global_scratch_size=384)
+def matmul_device_descriptors(a, b, c, M, N, K):
+    assert a and b and c and M and N and K
+
+
 @fake.jit(None)
 def not_compiled(x):
     x.values[0] = 5
@@ -160,6 +165,19 @@ class Launches(unittest.TestCase):
                 value["strides"] = [256]
                 argument["tensormap"] = value["tensormap"]
         self.assertEqual(arguments, wanted)
+
+    def test_memory_that_triton_adds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kernel = self.model(matmul_device_descriptors, save=folder)
+            tensors = [fake.Tensor(halves(noise(16384, step)), "float16") for step in (0.37, 0.73, 0)]
+            kernel[(1, 2)](*tensors, 128, 128, 128)
+            path = os.path.join(folder, "matmul_device_descriptors-1", "launch.json")
+            with open(path, encoding="utf-8") as file:
+                saved = json.load(file)
+        self.assertEqual(saved["buffers"]["global_scratch"], "u8[768]")
+        self.assertEqual(saved["launches"][0]["args"][-2:], ["global_scratch", "null"])
+        self.assertEqual(saved["launches"][0]["block"], 256)
+        self.assertEqual(figures(kernel.results[0]), expected("descriptors/device_f16.json"))
 
     def test_grid_as_a_function_and_autotuner(self):
         metas = []
