@@ -17,7 +17,7 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
 ADDRESS = re.compile(r"&lt;(https?://[^\s&]+)&gt;")
 BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", re.S)
-ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]*?[^\s*])\*(?![\w*])", re.S)
+ITALIC = re.compile(r"(?<!\*)\*(?=[^\s*])([^*]*?[^\s*])\*(?!\*)", re.S)
 TAG = re.compile(r"&lt;(/?su[bp])&gt;")
 
 
