@@ -4,10 +4,11 @@
 #   make            build build/fathom           make sanitize   run the tests under ASan and UBSan
 #   make run        build and run it             make lint       check format, wording and code
 #   make test       build and test it            make fuzz       search for inputs that break it
-#   make bench      build and time it            make dist       build portable archives in dist/
+#   make bench      build and time it            make dist       build portable archives and wheels in dist/
 #   make install    install to PREFIX            make docs       regenerate man page and completions
 #   make mutants    check that tests notice faults  make coverage   lines and branches that tests execute
 #   make faults     let allocations and system calls fail, one at a time
+#   make site       render the results and the documentation as a static site in site/
 #   make clean
 #
 # Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
@@ -17,7 +18,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure fleet-curves counters mutants coverage
+.PHONY: all tests run test bench lint sanitize fuzz faults dist site docs install clean closure fleet-curves counters mutants coverage
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -89,6 +90,10 @@ dist:
 	@scripts/install-deps dist
 	@scripts/dist
 
+# Needs Python only. The front page is docs/results/README.md.
+site:
+	@scripts/site
+
 # Measures more random simulated GPUs than 'make test' does, in as many processes as there are processors. Takes two and a half hours of
 # processor time. Both campaigns run even if the first one fails.
 JOBS ?= $(shell nproc)
@@ -131,4 +136,4 @@ install: $(BUILD)/build.ninja
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf build build-* dist
+	rm -rf build build-* dist site
