@@ -48,7 +48,7 @@ enum fth_status fth_format_unknown(const char *format, const char *const *names,
                                    struct fth_error *error);
 
 extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv,
-    fth_report_hwloc, fth_report_mt4g;
+    fth_report_hwloc, fth_report_mt4g, fth_report_accel_sim, fth_report_gem5;
 
 /* ---- json.c, csv.c: parts that other writers use ---- */
 
