@@ -13,6 +13,9 @@
  *   csv.c             one attribute per row, tables    findings.c       other results of dissection
  *   hwloc.c           XML for the hwloc tools          points_rows.c    reading these points
  *   mt4g.c            JSON with the keys of mt4g       points_order.c   sorting and choosing them
+ *   accel_sim.c       configuration of Accel-Sim; accel_sim_caches.c: its caches
+ *   gem5.c            options of gem5's GPU model
+ *   config_text.c     lines of both
  *   comparison.c      differences between descriptions replay_results.c launches of a capsule
  *
  * fleet/ writes judgements of fleets (fleet/judgement.h).

@@ -66,7 +66,8 @@ static void put_sms(struct fth_accel *accel)
     const double warp = number(accel, "device", "warp_size");
     const char *remark = fth_config_source(config, "device", "max_threads_per_sm");
     double threads = number(accel, "device", "max_threads_per_sm");
-    fth_config_heading(config, "SMs: a cluster each, as in the configurations of the simulator");
+    fth_config_heading(
+        config, "SMs. Each is a cluster of its own, as in the configurations of the simulator.");
     fth_config_put_fact(config, "-gpgpu_n_clusters", "device", "sms");
     fth_config_put(config, "-gpgpu_n_cores_per_cluster", "1", NULL);
     if (isnan(threads)) {
@@ -211,10 +212,9 @@ static void put_head(struct fth_accel *accel)
     struct fth_config *config = &accel->config;
     const char *name = text(accel, "device", "name");
     const char *vendor = text(accel, "device", "vendor");
-    fth_config_comment(config,
-                       "Configuration of GPGPU-Sim 4 and Accel-Sim: %s. Written by fathom "
-                       "%s.",
-                       name ? name : "a GPU", fth_version());
+    fth_config_comment(config, "Configuration of GPGPU-Sim 4 and Accel-Sim: %s.",
+                       name ? name : "a GPU");
+    fth_config_comment(config, "Written by fathom %s.", fth_version());
     fth_config_comment(config, "The word behind a value is its source in the description; "
                                "\"assumed\" marks values that the description does not have.");
     fth_config_comment(config, "Pipelines, functional units, schedulers and the latencies of "

@@ -227,9 +227,10 @@ void fth_accel_put_l1(struct fth_accel *accel)
         carveouts ? number(accel, "l1", "unified_bytes") : number(accel, element, "size_bytes");
     const double per_sm = number(accel, element, "per_sm");
     fth_config_heading(config, "L1 data cache");
-    if (isnan(size) || (!caches(accel, "global") && !caches(accel, "local"))) {
-        fth_config_comment(config, isnan(size) ? "The size of the L1 is not known."
-                                               : "The L1 caches neither global nor local memory.");
+    const bool used = caches(accel, "global") || caches(accel, "local");
+    if (isnan(size) || !used) {
+        fth_config_comment(config, used ? "The size of the L1 is not known."
+                                        : "The L1 caches neither global nor local memory.");
         fth_config_put(config, "-gpgpu_cache:dl1", "none", NULL);
         return;
     }
@@ -356,7 +357,7 @@ static double wanted_parts(struct fth_accel *accel, double instances)
     const double slices = number(accel, "l2", "slices");
     const double bus = number(accel, "device", "memory_bus_bits");
     if (!isnan(slices)) {
-        fth_config_comment(&accel->config, "The L2 has %.0f slices.", slices * instances);
+        fth_config_comment(&accel->config, "Slices of the L2: %.0f.", slices * instances);
         return slices * instances;
     }
     if (!isnan(bus) && bus >= 32) {

@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The most ways that are tried. Chosen: more than any GPU has. */
+enum { MAX_WAYS = 65536 };
+
 /* What the compute unit of gem5 adds to an access of the TCP, in cycles: mem_req_latency and
  * mem_resp_latency in src/gpu-compute/GPU.py, which are no options. */
 static const double pipeline_cycles = 100;
-
-/* The most ways that are tried. Chosen: more than any GPU has. */
-enum { MAX_WAYS = 65536 };
 
 struct gem5 {
     struct fth_config config;
@@ -51,7 +51,7 @@ static void put_size(struct gem5 *gem5, const char *key, double bytes, const cha
 static double choose_ways(double bytes, double line, double wanted)
 {
     double best = NAN;
-    for (double ways = 1; ways <= bytes / line / 2 && ways <= 4 * wanted; ways++)
+    for (double ways = 1; ways <= bytes / line / 2 && ways <= MAX_WAYS; ways++)
         if (fth_is_power_of_two(bytes / (line * ways)) &&
             (isnan(best) || fabs(log2(ways / wanted)) < fabs(log2(best / wanted))))
             best = ways;
@@ -267,8 +267,8 @@ static void put_head(struct gem5 *gem5)
     struct fth_config *config = &gem5->config;
     const char *name = fth_gpu_text(config->gpu, "device", "name");
     const double line = number(gem5, gem5->l1, "line_bytes");
-    fth_config_comment(config, "Options of gem5's GPU model: %s. Written by fathom %s.",
-                       name ? name : "a GPU", fth_version());
+    fth_config_comment(config, "Options of gem5's GPU model: %s.", name ? name : "a GPU");
+    fth_config_comment(config, "Written by fathom %s.", fth_version());
     fth_config_comment(config, "Use: gem5.opt configs/example/gpufs/runfs.py $(sed 's/#.*//' FILE) "
                                "--kernel ...");
     fth_config_comment(config, "The word behind a value is its source in the description; "
