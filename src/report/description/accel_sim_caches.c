@@ -249,6 +249,9 @@ void fth_accel_put_l1(struct fth_accel *accel)
     note_line(accel, element, line);
     if (carveouts)
         put_adaptive(accel, carveouts);
+    else if (fth_gpu_attribute(config->gpu, fth_accel_shared(accel), "carveout_bytes"))
+        fth_config_comment(config, "The GPU can divide its memory between L1 and shared memory in "
+                                   "other ways; here the sizes are fixed.");
     char policies[32], queues[64];
     const double misses = number(accel, "device", "sectors_in_flight_per_sm");
     l1_policies(accel, sectored, policies, sizeof policies);

@@ -439,9 +439,8 @@ static void write_memory(struct writer *writer)
     put_bandwidths(writer, shared, false);
     put_fact(writer, "reservedSharedMemPerBlock", shared, "reserved_block_bytes", 1, "bytes");
     put_required(writer, "sharedMemPerBlock", shared,
-                 has(writer, shared, "default_block_bytes") ? "default_block_bytes"
-                                                            : "max_block_bytes",
-                 1, "bytes");
+                 strcmp(shared, "lds") == 0 ? "max_block_bytes" : "default_block_bytes", 1,
+                 "bytes");
     put_required(writer, "sharedMemPerMultiProcessor", shared, "size_bytes", 1, "bytes");
     end(writer);
     put_sized_cache(writer, "texture", "memory.texture", "texture");

@@ -107,6 +107,9 @@ static void the_l1_of_accel_sim_is_adaptive_if_the_simulator_can_do_it(void **st
         {VOLTA, UNIFIED(65536, 98304, "32768, 131072"), "!adaptive"},
         {VOLTA, UNIFIED(65536, 98305, "32769"), "!adaptive"},
         {VOLTA, UNIFIED(16384, 98304, "32768, 65536"), "!adaptive"},
+        {VOLTA, UNIFIED(16384, 98304, "32768, 65536"), "# The GPU can divide its memory between"},
+        {VOLTA, UNIFIED(65536, 98304, "32768, 65536"), "!here the sizes are fixed"},
+        {VOLTA, "\"l1\": {\"size_bytes\": 16384}", "!here the sizes are fixed"},
         {VOLTA, UNIFIED(16384, 98304, "32768, 65536"), "dl1 S:4:128:32,"},
     };
     check_rows("accel-sim", rows, FTH_COUNT(rows));
