@@ -26,10 +26,11 @@ static const char *text(const struct fth_accel *accel, const char *section, cons
 static void put_code(struct fth_accel *accel)
 {
     struct fth_config *config = &accel->config;
+    const int major = accel->capability / 10;
     fth_config_heading(config, "Code");
     if (accel->capability) {
         fth_config_put_number(config, "-gpgpu_ptx_force_max_capability", accel->capability, NULL);
-        fth_config_put_number(config, "-gpgpu_compute_capability_major", accel->capability / 10,
+        fth_config_put_number(config, "-gpgpu_compute_capability_major", major,
                               fth_config_source(config, "device", "compute_capability"));
         fth_config_put_number(config, "-gpgpu_compute_capability_minor", accel->capability % 10,
                               NULL);

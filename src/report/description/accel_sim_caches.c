@@ -334,20 +334,19 @@ static double ratio(double a, double b)
  * assumed_l2_ways. Returns the number of sub-partitions; 0: there is none. */
 static double divide_l2(double lines, double wanted, double ways, struct shape *shape)
 {
+    const unsigned first = isnan(ways) ? 1 : (unsigned)ways, last = isnan(ways) ? 64 : first;
     double best = 0;
-    for (double parts = 1; parts <= 4 * wanted; parts++) {
-        const double first = isnan(ways) ? 1 : ways, last = isnan(ways) ? 64 : ways;
-        for (double w = first; w <= last; w++) {
-            if (!fth_is_power_of_two(lines / (parts * w)))
-                continue;
+    for (unsigned parts = 1; parts <= 4 * wanted; parts++) {
+        for (unsigned w = first; w <= last; w++) {
+            const double sets = lines / ((double)parts * w);
             const bool nearer = best == 0 || ratio(parts, wanted) < ratio(best, wanted);
-            const bool same = parts == best;
-            if (nearer ||
-                (same && ratio(w, assumed_l2_ways) < ratio(shape->ways, assumed_l2_ways))) {
-                best = parts;
-                shape->ways = w;
-                shape->sets = lines / (parts * w);
-            }
+            const bool better =
+                parts == best && ratio(w, assumed_l2_ways) < ratio(shape->ways, assumed_l2_ways);
+            if (!fth_is_power_of_two(sets) || (!nearer && !better))
+                continue;
+            best = parts;
+            shape->ways = w;
+            shape->sets = sets;
         }
     }
     return best;

@@ -51,7 +51,7 @@ static void put_size(struct gem5 *gem5, const char *key, double bytes, const cha
 static double choose_ways(double bytes, double line, double wanted)
 {
     double best = NAN;
-    for (double ways = 1; ways <= bytes / line / 2 && ways <= MAX_WAYS; ways++)
+    for (unsigned ways = 1; ways <= bytes / line / 2 && ways <= MAX_WAYS; ways++)
         if (fth_is_power_of_two(bytes / (line * ways)) &&
             (isnan(best) || fabs(log2(ways / wanted)) < fabs(log2(best / wanted))))
             best = ways;
