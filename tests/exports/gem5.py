@@ -79,7 +79,7 @@ def check_die(found, gpu, problems):
         problems.expect("threads", found.wfs_per_simd * found.simds_per_cu * found.wf_size, gpu.get("device", "max_threads_per_sm"))
     if found.vreg_file_size:
         problems.expect("registers", found.vreg_file_size * found.simds_per_cu * found.wf_size * 4, gpu.get("registers", "size_bytes"))
-    devices = {"CDNA 2": "MI200", "CDNA 3": "MI300X"}
+    devices = {"Vega": "Vega10", "GCN 5": "Vega10", "CDNA": "MI100", "CDNA 1": "MI100", "CDNA 2": "MI200", "CDNA 3": "MI300X"}
     problems.expect("device", found.gpu_device, devices.get(gpu.get("device", "architecture")))
 
 
@@ -97,6 +97,8 @@ def check(arguments, text, gpu):
     check_die(found, gpu, problems)
     check_cache(found, "tcp", 1, "tcp_size", gpu.get(element, "size_bytes"), gpu, element, problems)
     check_cache(found, "sqc", 1, "sqc_size", gpu.get("instruction_l1", "size_bytes"), gpu, "instruction_l1", problems)
+    if gpu.get("l2", "size_bytes") is None:
+        found.num_tccs = 1
     problems.require(is_power_of_two(found.num_tccs), f"the L2 has {found.num_tccs} banks")
     slices = gpu.get("l2", "slices")
     if slices and is_power_of_two(slices):
