@@ -49,11 +49,15 @@ def make_parser():
 PARSER = make_parser()
 
 
-def check_cache(found, name, banks, size_key, expected, gpu, element, problems):
+def check_cache(found, name, banks, element, gpu, text, problems):
     """A cache has its size, and a power of two of sets, of at least two."""
-    size_found, ways = getattr(found, size_key), getattr(found, name + "_assoc")
+    expected = gpu.get(element, "size_bytes")
+    size_found, ways = getattr(found, name + "_size"), getattr(found, name + "_assoc")
     problems.expect(f"size of the {name}", size_found, expected)
     if expected is None:
+        return
+    if ways is None:
+        problems.require(f"{element} allows no power of two" in text, f"the {name} has no ways")
         return
     sets = size_found / banks / (ways * found.cacheline_size)
     problems.require(sets == int(sets) and sets >= 2 and is_power_of_two(int(sets)), f"the {name} has {sets} sets")
@@ -95,8 +99,8 @@ def check(arguments, text, gpu):
     line = gpu.get(element, "line_bytes")
     problems.expect("line", found.cacheline_size, line if line in (64, 128) else 64)
     check_die(found, gpu, problems)
-    check_cache(found, "tcp", 1, "tcp_size", gpu.get(element, "size_bytes"), gpu, element, problems)
-    check_cache(found, "sqc", 1, "sqc_size", gpu.get("instruction_l1", "size_bytes"), gpu, "instruction_l1", problems)
+    check_cache(found, "tcp", 1, element, gpu, text, problems)
+    check_cache(found, "sqc", 1, "instruction_l1", gpu, text, problems)
     if gpu.get("l2", "size_bytes") is None:
         found.num_tccs = 1
     problems.require(is_power_of_two(found.num_tccs), f"the L2 has {found.num_tccs} banks")
@@ -105,7 +109,7 @@ def check(arguments, text, gpu):
         problems.expect("banks of the L2", found.num_tccs, slices)
     elif slices:
         problems.require(f"{slices} slices" in text, "nothing says that the number of slices differs")
-    check_cache(found, "tcc", found.num_tccs, "tcc_size", gpu.get("l2", "size_bytes"), gpu, "l2", problems)
+    check_cache(found, "tcc", found.num_tccs, "l2", gpu, text, problems)
     l1, l2, memory = (gpu.get(name, "latency_cycles") for name in (element, "l2", "memory"))
     problems.expect("latency of the L1", found.mandatory_queue_latency, rounded(l1 - PIPELINE_CYCLES) if l1 and l1 > PIPELINE_CYCLES else None)
     problems.expect("latency of the L2", found.TCC_latency, rounded(l2 - l1) if l1 and l2 else None)
