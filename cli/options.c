@@ -18,8 +18,10 @@ const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FOR
 /* For commands that show a GPU description. */
 const struct cli_option cli_option_gpu_format = {
     "format", 0, "FORMAT", CLI_WORD_GPU_FORMAT,
-    "select the format: text, json, csv, hwloc (XML for the tools of hwloc) or mt4g (JSON with the "
-    "keys of mt4g)"};
+    "select the format: text, json, csv, hwloc (XML for the tools of hwloc), mt4g (JSON with the "
+    "keys of mt4g), accel-sim (configuration of GPGPU-Sim and Accel-Sim) or gem5 (options of "
+    "gem5's "
+    "GPU model)"};
 /* For judgements of fleets. */
 const struct cli_option cli_option_fleet_format = {
     "format", 0, "FORMAT", CLI_WORD_FLEET_FORMAT,

@@ -239,7 +239,8 @@ const struct cli_command cli_dissect = {
     "ELEMENT named on the command line cannot be determined. Ctrl-C stops the\n"
     "measurement and prints the results that are complete.\n"
     "\n"
-    "--format hwloc writes ways and policies, but no sets; mt4g writes none of these.",
+    "--format hwloc writes ways and policies, but no sets; mt4g writes none of these;\n"
+    "accel-sim and gem5 write what the simulators can express.",
     options,
     examples,
     CLI_WORD_ELEMENTS,

@@ -30,8 +30,9 @@ struct fth_report_options {
 /* Initialises a struct fth_report_options; the arguments are designated initialisers. */
 #define FTH_REPORT_OPTIONS(...) FTH_OPTIONS(struct fth_report_options, __VA_ARGS__)
 
-/* Returns the name of the `index`-th format ("text", "json", "csv", "hwloc", "mt4g"); NULL past the
- * last. *summary gets a description of one line; `summary` may be NULL. The texts are static. */
+/* Returns the name of the `index`-th format ("text", "json", "csv", "hwloc", "mt4g", "accel-sim",
+ * "gem5"); NULL past the last. *summary gets a description of one line; `summary` may be NULL. The
+ * texts are static. */
 FTH_API const char *fth_report_format(size_t index, const char **summary);
 /* What a report shows: FTH_REPORT_GPU is a description, which can be shown in all formats.
  * FTH_REPORT_TABLE is a table, or any other result for which a format can be chosen (benches, the

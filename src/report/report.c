@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const struct fth_report_writer *const writers[] = {
-    &fth_report_text, &fth_report_json, &fth_report_csv, &fth_report_hwloc, &fth_report_mt4g,
+    &fth_report_text, &fth_report_json,      &fth_report_csv,  &fth_report_hwloc,
+    &fth_report_mt4g, &fth_report_accel_sim, &fth_report_gem5,
 };
 
 const char *fth_report_format(size_t index, const char **summary)

@@ -13,6 +13,9 @@
  *   csv.c             one attribute per row, tables    findings.c       other results of dissection
  *   hwloc.c           XML for the hwloc tools          points_rows.c    reading these points
  *   mt4g.c            JSON with the keys of mt4g       points_order.c   sorting and choosing them
+ *   accel_sim.c       configuration of Accel-Sim; accel_sim_caches.c: its caches
+ *   gem5.c            options of gem5's GPU model
+ *   config_text.c     lines of both
  *   comparison.c      differences between descriptions replay_results.c launches of a capsule
  *
  * fleet/ writes judgements of fleets (fleet/judgement.h).
@@ -48,7 +51,7 @@ enum fth_status fth_format_unknown(const char *format, const char *const *names,
                                    struct fth_error *error);
 
 extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv,
-    fth_report_hwloc, fth_report_mt4g;
+    fth_report_hwloc, fth_report_mt4g, fth_report_accel_sim, fth_report_gem5;
 
 /* ---- json.c, csv.c: parts that other writers use ---- */
 

@@ -126,6 +126,8 @@ CASES = [
     ("topo replay --json", ["topo", *REPLAY, "--json", "-o", "out.json"], [], []),
     ("topo replay hwloc", ["topo", *REPLAY, "--format", "hwloc"], [], []),
     ("topo replay mt4g", ["topo", *REPLAY, "--format", "mt4g"], [], []),
+    ("topo replay accel-sim", ["topo", *REPLAY, "--format", "accel-sim"], [], []),
+    ("topo replay gem5", ["topo", *REPLAY, "--format", "gem5"], [], []),
     ("topo replay csv", ["topo", *REPLAY, "--format", "csv"], [], []),
     ("dissect", ["dissect", "l1", "--device", "replay:@dissect.rec"], [], []),
     ("dissect --json", ["dissect", "l1", "--device", "replay:@dissect.rec", "--json"], [], []),

@@ -218,7 +218,8 @@ static void describe_without_memory(const struct fth_gpu *gpu, const char *forma
 static void descriptions_need_every_allocation(void **state)
 {
     (void)state;
-    static const char *const formats[] = {"text", "json", "csv", "hwloc", "mt4g", "dissection"};
+    static const char *const formats[] = {"text", "json",      "csv",  "hwloc",
+                                          "mt4g", "accel-sim", "gem5", "dissection"};
     struct fth_gpu *gpu = NULL;
     fail_from(0, false);
     assert_int_equal(fth_gpu_read_text("test", description, strlen(description), NULL, &gpu, NULL),

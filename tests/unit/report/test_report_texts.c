@@ -16,10 +16,14 @@ static void descriptions_are_written_completely(void **state)
         {"full.json", "csv", "full.csv", FTH_REPORT_OPTIONS(.utf8 = true)},
         {"full.json", "hwloc", "full.xml", FTH_REPORT_OPTIONS(.utf8 = true)},
         {"full.json", "mt4g", "full-mt4g.json", FTH_REPORT_OPTIONS(.utf8 = true)},
+        {"full.json", "accel-sim", "full-accel-sim.config", FTH_REPORT_OPTIONS(.utf8 = true)},
+        {"full.json", "gem5", "full-gem5.txt", FTH_REPORT_OPTIONS(.utf8 = true)},
         {"odd.json", "text", "odd.txt", FTH_REPORT_OPTIONS(.utf8 = true, .width = 79)},
         {"odd.json", "text", "odd-ascii.txt", FTH_REPORT_OPTIONS(.width = 93)},
         {"odd.json", "hwloc", "odd.xml", FTH_REPORT_OPTIONS(.utf8 = true)},
         {"odd.json", "mt4g", "odd-mt4g.json", FTH_REPORT_OPTIONS(.utf8 = true)},
+        {"odd.json", "accel-sim", "odd-accel-sim.config", FTH_REPORT_OPTIONS(.utf8 = true)},
+        {"odd.json", "gem5", "odd-gem5.txt", FTH_REPORT_OPTIONS(.utf8 = true)},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char *text = NULL;
