@@ -130,6 +130,7 @@ void fth_fleet_destroy(struct fth_fleet *fleet)
     free(fleet->gpus);
     free(fleet->measurements);
     free(fleet->by_gpu);
+    free(fleet->numbers);
     free(fleet->cohorts);
     free(fleet->problems);
     fth_arena_fini(&fleet->arena);

@@ -128,6 +128,9 @@ struct fth_fleet {
     size_t measurement_count, measurement_capacity;
     /* Indices of the measurements, ordered by GPU and time; valid after fth_fleet_arrange. */
     size_t *by_gpu;
+    /* Space for one number of each measurement of a GPU, which fth_fleet_gpu_median and
+     * fth_fleet_gpu_mode use; valid after fth_fleet_arrange. */
+    double *numbers;
     struct fth_fleet_cohort *cohorts;
     size_t cohort_count, cohort_capacity;
     struct fth_fleet_problem *problems; /* files that could not be read or are not of a GPU */
@@ -188,11 +191,14 @@ FTH_MUST_USE enum fth_status fth_fleet_arrange(struct fth_fleet *fleet,
 /* Returns the value of a figure in a measurement, NULL if it has none. */
 const struct fth_fleet_value *fth_fleet_find(const struct fth_fleet_measurement *measurement,
                                              uint32_t figure);
-/* Returns the median over a GPU's measurements of a number; *count gets the number of measurements
- * that have it. NAN: none has it. */
+/* Returns the median of a figure over the measurements of a GPU; *count gets the number of
+ * measurements that have a number. NAN: none has. The fleet is arranged. */
 double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
                             uint32_t figure, size_t *count);
-
+/* Returns the number that most measurements of a GPU have, and the smallest of several such
+ * numbers. NAN: none has a number. */
+double fth_fleet_gpu_mode(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
+                          uint32_t figure);
 /* Returns the median of at least one number, none of which is NAN. Changes their order. */
 double fth_fleet_median(double *numbers, size_t count);
 /* Sets the groups of GPUs whose host has one (fth_fleet_read_groups). */
@@ -313,6 +319,7 @@ struct fth_reference_figure {
     /* RATE and TIME: |ln(x / median of the GPU)| + 1 of each measurement of GPUs with several
      * (1 is added because a sketch holds positive numbers). Gives the noise from run to run. */
     struct fth_sketch repeats;
+    uint64_t repeated_gpus; /* GPUs with several measurements; 0 with `repeats`: unknown */
     /* EXACT and STATE: the values that occur: numbers in ascending order, then texts (strcmp). Of
      * more than FTH_REFERENCE_MAX_VALUES, the first are kept, so that merging in any order keeps
      * the same ones. A GPU with several measurements has the value that most of them have. */
@@ -388,13 +395,15 @@ struct fth_fleet_finding {
     double p;                      /* probability of such a value on a healthy GPU, adjusted for the
                                     * number of figures */
     size_t measurements;           /* of this GPU that have the figure */
-    size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
+    size_t deviating;              /* of these, how many differ */
     bool severe;                   /* makes the verdict "failed" */
     const char *note; /* a sentence about the rule that applies, such as "The link has fewer lanes
                        * than it can have.", or what else changed since the earlier measurements,
                        * such as "driver 580.1 -> 590.2"; NULL: none */
     double single_p;  /* p before the adjustment for the number of figures */
     bool history;     /* compared with the GPU's own earlier measurements */
+    bool lasting;     /* a state: all measurements since the first one that differs do. Otherwise, a
+                       * finding of some measurements only is intermittent. */
 };
 
 /* The verdict for a GPU. */
@@ -424,7 +433,8 @@ struct fth_fleet_figure_summary {
     double median, spread; /* spread: robust standard deviation / median, GPU to GPU with noise */
     double noise;          /* likewise, from run to run; NAN: no GPU has several measurements */
     double low, high;      /* 1 % and 99 % quantiles */
-    double detectable;     /* smallest effect that is found in 99 % of cases; NAN: not judged */
+    double detectable;     /* smallest effect that is found in 99 % of cases; NAN: no effect is
+                            * (the figure is not judged, or few GPUs have it and these differ) */
     const char *usual;     /* EXACT and STATE: the usual value; otherwise NULL */
     const char *reason;    /* why the figure could not be judged; NULL: judged */
     /* Histogram for plots: `bin_count` equal bins from `from` to `to`. */

@@ -133,10 +133,11 @@ static bool together(double a, double b)
 
 /* ---- rules; each writes a sentence and returns whether it applies ---- */
 
-static bool zero_figure(const struct view *view, char *text, size_t size)
+/* A figure of zero or an infinite one. Other findings about numbers have no note. */
+static bool impossible_figure(const struct view *view, char *text, size_t size)
 {
     const struct fth_fleet_finding *first = &view->result->findings[0];
-    if ((first->kind != FTH_FLEET_RATE && first->kind != FTH_FLEET_TIME) || !(first->value <= 0))
+    if ((first->kind != FTH_FLEET_RATE && first->kind != FTH_FLEET_TIME) || !first->note)
         return false;
     fth_format(text, size, "%s", first->note);
     return true;
@@ -248,8 +249,8 @@ static bool own_reason(const struct view *view, char *text, size_t size)
 }
 
 static bool (*const rules[])(const struct view *, char *, size_t) = {
-    zero_figure,    fewer_sms, lower_clock, idle_sms,   slow_memory,
-    slow_partition, other_tlb, narrow_link, own_reason,
+    impossible_figure, fewer_sms, lower_clock, idle_sms,   slow_memory,
+    slow_partition,    other_tlb, narrow_link, own_reason,
 };
 
 /* Returns the host of a GPU if its GPUs differ together in a figure that is a finding of the GPU.
@@ -267,11 +268,12 @@ static const char *common_host(const struct view *view)
     return NULL;
 }
 
-/* Returns whether the most important finding is one of some measurements only. */
+/* Returns whether only some measurements show the most important finding. A state that has lasted
+ * since it appeared is not intermittent. */
 static bool is_intermittent(const struct fth_fleet_result *result)
 {
     const struct fth_fleet_finding *first = &result->findings[0];
-    return first->deviating > 0 && first->deviating < first->measurements;
+    return first->deviating > 0 && first->deviating < first->measurements && !first->lasting;
 }
 
 enum fth_status fth_judge_causes(struct fth_judge *judge)

@@ -1,8 +1,14 @@
 /* The judgement: one verdict per GPU. This file compares each GPU with its cohort by the methods of
- * the other files, and collects what they find:
+ * the other files, and collects what they find, in this order:
  *
- *   for each cohort: the distribution of each figure --> for each GPU: numbers, exact figures,
- * states over the fleet: severe findings --> verdicts --> groups --> causes
+ *   1. for each cohort: the distribution of each figure on healthy GPUs (judge_model.c),
+ *      then, for each GPU of the cohort:
+ *        numbers that are worse than usual (judge_numbers.c)
+ *        exact figures that differ (judge_exact.c)
+ *        states that are faults by themselves (judge_state.c)
+ *   2. for all GPUs together: which findings are severe, and the verdicts
+ *   3. groups of GPUs that differ together (judge_groups.c)
+ *   4. a cause for the findings of each GPU (causes.c)
  */
 #include "fleet/judge/judge.h"
 
@@ -156,20 +162,25 @@ static enum fth_status summarise_cohort(struct fth_judge *judge,
 
 /* ---- a GPU ---- */
 
-/* A simulated GPU among real ones is not what it should be: probably the node has no driver. */
+/* Returns the backend of the first GPU of the fleet, or of the reference, that is not simulated.
+ * NULL: all are simulated. */
+static const char *find_real_backend(const struct fth_judge *judge)
+{
+    const struct fth_fleet *fleet = judge->fleet;
+    for (size_t i = 0; i < fleet->gpu_count; i++)
+        if (!fleet->gpus[i].simulated)
+            return fleet->gpus[i].backend ? fleet->gpus[i].backend : "unknown";
+    for (size_t i = 0; i < judge->reference->cohort_count && !judge->own; i++)
+        if (!judge->reference->cohorts[i].cohort.simulated)
+            return "cuda";
+    return NULL;
+}
+
+/* A simulated GPU among real ones is a fault: probably the node has no driver. */
 static enum fth_status judge_backend(struct fth_judge *judge, struct fth_fleet_result *result)
 {
     const struct fth_fleet *fleet = judge->fleet;
-    const char *real = NULL;
-    if (!fleet->gpus[result->gpu].simulated)
-        return FTH_OK;
-    for (size_t i = 0; i < fleet->gpu_count && !real; i++)
-        if (!fleet->gpus[i].simulated)
-            real = fleet->gpus[i].backend ? fleet->gpus[i].backend : "unknown";
-    for (size_t i = 0; i < judge->reference->cohort_count && !judge->own && !real; i++)
-        if (!judge->reference->cohorts[i].cohort.simulated)
-            real = "cuda";
-    if (!real)
+    if (!fleet->gpus[result->gpu].simulated || !judge->real_backend)
         return FTH_OK;
     return fth_judge_add(
         judge, result,
@@ -179,7 +190,7 @@ static enum fth_status judge_backend(struct fth_judge *judge, struct fth_fleet_r
             .value = NAN,
             .usual = NAN,
             .text = "simulated",
-            .usual_text = real,
+            .usual_text = judge->real_backend,
             .effect = NAN,
             .worse = true,
             .distance = NAN,
@@ -315,6 +326,7 @@ static enum fth_status judge_all(struct fth_judge *judge, const struct fth_log *
     const struct fth_fleet *fleet = judge->fleet;
     FTH_TRY(allocate(judge));
     FTH_TRY(order_gpus(judge));
+    judge->real_backend = find_real_backend(judge);
     for (size_t c = 0, i = 0; c < fleet->cohort_count; c++) {
         struct fth_fleet_cohort_summary *summary = &judge->judgement->cohorts[c];
         FTH_TRY(prepare_cohort(judge, &fleet->cohorts[c]));

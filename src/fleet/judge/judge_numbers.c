@@ -27,6 +27,10 @@
 #define SEVERE_RATE 0.01
 /* 99 % quantile of the standard normal distribution. */
 #define NORMAL_99 2.3263
+/* If only a value that differs by more than this factor is found in 99 % of cases, no effect is
+ * detectable. Chosen: figures of two to four GPUs that differ widely would have effects of many
+ * thousand percent, or of nearly -100 %. */
+#define MAX_DETECTABLE 10.0
 /* Maximum number of measurements for which majority_tail() is computed: the number of ways to
  * choose a majority of 1,030 exceeds the largest double. With as many, the majority has no effect.
  */
@@ -223,23 +227,33 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
     return fth_judge_add(judge, result, &finding);
 }
 
-/* A figure of zero or an infinite one is a fault by itself. */
-static enum fth_status report_zero(struct fth_judge *judge, struct fth_fleet_result *result,
-                                   const struct test *test)
+/* Returns whether no working GPU can have the value: zero, or an infinite one. */
+static bool is_impossible(double value)
+{
+    return !(value > 0) || !isfinite(value);
+}
+
+/* Adds a finding for an impossible value, which is a fault by itself. */
+static enum fth_status report_impossible(struct fth_judge *judge, struct fth_fleet_result *result,
+                                         const struct test *test, double value)
 {
     struct fth_fleet_finding finding = {
         .figure = test->figure->name,
         .kind = test->figure->reference->kind,
-        .value = test->value,
+        .value = value,
         .usual = exp(test->model.centre),
-        .effect = -1,
+        .effect = value > 0 ? INFINITY : -1,
         .worse = true,
         .distance = NAN,
         .measurements = test->runs,
-        .deviating = test->runs,
         .severe = true,
-        .note = "The figure is zero.",
+        .note = value > 0 ? "The figure is infinite." : "The figure is zero.",
     };
+    for (size_t i = 0; i < test->gpu->measurement_count; i++) {
+        const struct fth_fleet_value *v =
+            fth_fleet_find(fth_judge_measurement(judge->fleet, test->gpu, i), test->figure->index);
+        finding.deviating += v && v->number == value;
+    }
     return fth_judge_add(judge, result, &finding);
 }
 
@@ -261,11 +275,8 @@ static enum fth_status test_worst(struct fth_judge *judge, struct fth_fleet_resu
                                   const struct test *test, double threshold)
 {
     const double value = worst_of(judge->fleet, test);
-    if (!(value > 0)) {
-        struct test zero = *test;
-        zero.value = value;
-        return report_zero(judge, result, &zero);
-    }
+    if (is_impossible(value))
+        return report_impossible(judge, result, test, value);
     const double ratio = log(value) - test->model.centre;
     if (fabs(expm1(ratio)) < test->figure->min_effect)
         return FTH_OK;
@@ -282,8 +293,8 @@ static enum fth_status test_number(struct fth_judge *judge, struct fth_fleet_res
 {
     const struct fth_judge_figure *figure = test->figure;
     test->model = figure->model;
-    if (!(test->value > 0) || !isfinite(test->value))
-        return report_zero(judge, result, test);
+    if (is_impossible(test->value))
+        return report_impossible(judge, result, test, test->value);
     const double x = log(test->value);
     if (judge->own && figure->model.gpus < FTH_JUDGE_LEAVE_OUT)
         fth_judge_model_fit(figure, fth_judge_point_near(figure, x), NULL, &test->model);
@@ -318,14 +329,7 @@ enum fth_status fth_judge_numbers(struct fth_judge *judge, struct fth_fleet_resu
         if (!is_number(figure))
             continue;
         test.figure = figure;
-        if (gpu->measurement_count == 1) {
-            const struct fth_fleet_value *value =
-                fth_fleet_find(fth_judge_measurement(judge->fleet, gpu, 0), figure->index);
-            test.value = value ? value->number : NAN;
-            test.runs = 1;
-        } else {
-            test.value = fth_fleet_gpu_median(judge->fleet, gpu, figure->index, &test.runs);
-        }
+        test.value = fth_fleet_gpu_median(judge->fleet, gpu, figure->index, &test.runs);
         if (isnan(test.value))
             continue;
         ++*judged;
@@ -391,7 +395,7 @@ void fth_judge_number_summary(struct fth_judge *judge, const struct fth_judge_fi
     if (!reference->gpus.count)
         return;
     summary->median = fth_sketch_quantile(&reference->gpus, 0.5);
-    summary->spread = 1.4826 * fth_sketch_deviation(&reference->gpus, summary->median);
+    summary->spread = FTH_JUDGE_MAD_SCALE * fth_sketch_deviation(&reference->gpus, summary->median);
     summary->low = fth_sketch_quantile(&reference->gpus, 0.01);
     summary->high = fth_sketch_quantile(&reference->gpus, 0.99);
     if (!is_number(figure))
@@ -403,6 +407,7 @@ void fth_judge_number_summary(struct fth_judge *judge, const struct fth_judge_fi
     const double reach = fmax(log1p(figure->min_effect),
                               spread * fth_student_quantile(threshold, figure->model.freedom)) +
                          NORMAL_99 * spread;
-    summary->detectable = fabs(expm1(figure->direction * reach));
+    if (reach <= log(MAX_DETECTABLE))
+        summary->detectable = fabs(expm1(figure->direction * reach));
     fill_bins(figure, summary);
 }
