@@ -141,9 +141,10 @@ struct fth_fleet {
     bool separate;
 };
 
-/* A file that gives no measurement. */
+/* A file that gives no measurement, or of which some lines give none. */
 struct fth_fleet_problem {
-    const char *file, *reason;
+    const char *file, *reason; /* the reason of the first of these lines */
+    size_t lines;              /* that cannot be read; 0: the whole file */
 };
 
 /* Which differences make separate cohorts. */
@@ -155,12 +156,13 @@ struct fth_fleet_mixing {
 /* Returns a text in the fleet that equals `text`; equal texts give equal addresses. NULL: no
  * memory. */
 const char *fth_fleet_intern(struct fth_fleet *fleet, const char *text);
-/* Returns the index of a figure, which is added if it is new. UINT32_MAX: no memory. */
+/* Returns the index of a figure, which is added if it is new. UINT32_MAX: no memory, or the fleet
+ * has FTH_FLEET_MAX_FIGURES already. */
 uint32_t fth_fleet_figure_index(struct fth_fleet *fleet, const char *name);
 /* Returns the index of a figure, UINT32_MAX if the fleet does not have it. */
 uint32_t fth_fleet_figure_find(const struct fth_fleet *fleet, const char *name);
-/* Maximum number of figures of a fleet; one more is refused as if memory were missing. Chosen: ten
- * times as many as descriptions have. It bounds what damaged files can cost. */
+/* Maximum number of figures of a fleet. Chosen: ten times as many as descriptions have. It limits
+ * the memory and the time that damaged files can take. */
 enum { FTH_FLEET_MAX_FIGURES = 4096 };
 /* Removes the figures from `count` on, which no measurement may have. */
 void fth_fleet_forget_figures(struct fth_fleet *fleet, size_t count);
@@ -199,6 +201,8 @@ double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_flee
  * numbers. NAN: none has a number. */
 double fth_fleet_gpu_mode(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
                           uint32_t figure);
+/* Orders numbers, none of which is NAN, in ascending order, for qsort. */
+int fth_fleet_compare_numbers(const void *a, const void *b);
 /* Returns the median of at least one number, none of which is NAN. Changes their order. */
 double fth_fleet_median(double *numbers, size_t count);
 /* Sets the groups of GPUs whose host has one (fth_fleet_read_groups). */
@@ -212,7 +216,8 @@ int fth_fleet_cohort_compare(const struct fth_fleet_cohort *a, const struct fth_
 /* Maximum size of the name of a figure, with a NUL. Chosen: twice the longest one. */
 enum { FTH_FIGURE_NAME = 120 };
 
-/* Collects one measurement after the other; initialised with {.fleet = fleet}. */
+/* Collects the values of one measurement and adds it to the fleet; can then be used for the next
+ * one. Initialised with {.fleet = fleet}. */
 struct fth_fleet_builder {
     struct fth_fleet *fleet;
     struct fth_fleet_draft draft; /* texts are those of the document until it is finished */

@@ -7,7 +7,7 @@
 
 static const char operation[] = "arrange the fleet";
 
-static int compare_numbers(const void *a, const void *b)
+int fth_fleet_compare_numbers(const void *a, const void *b)
 {
     const double left = *(const double *)a, right = *(const double *)b;
     return (left > right) - (left < right);
@@ -15,7 +15,7 @@ static int compare_numbers(const void *a, const void *b)
 
 double fth_fleet_median(double *numbers, size_t count)
 {
-    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    qsort(numbers, count, sizeof *numbers, fth_fleet_compare_numbers);
     return count % 2 ? numbers[count / 2] : numbers[count / 2 - 1] / 2 + numbers[count / 2] / 2;
 }
 
@@ -47,7 +47,7 @@ double fth_fleet_gpu_mode(const struct fth_fleet *fleet, const struct fth_fleet_
 {
     const size_t count = collect(fleet, gpu, figure, fleet->numbers);
     double mode = NAN;
-    qsort(fleet->numbers, count, sizeof *fleet->numbers, compare_numbers);
+    qsort(fleet->numbers, count, sizeof *fleet->numbers, fth_fleet_compare_numbers);
     for (size_t i = 0, first = 0, most = 0; i < count; i++) {
         if (fleet->numbers[i] != fleet->numbers[first])
             first = i;

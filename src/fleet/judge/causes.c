@@ -1,11 +1,10 @@
 /* Which single cause explains the findings of a GPU? Each rule looks at how figures changed
- * together: an SM clock that is 5 % lower makes all rates of SMs 5 % lower and all latencies in ns
- * 5 % higher, and leaves latencies in cycles as they are. The first rule that applies decides. A
- * cause is a hint for the operator; it does not change the verdict. */
+ * together. For example, an SM clock that is 5 % lower makes all rates of SMs 5 % lower and all
+ * latencies in ns 5 % higher, and leaves latencies in cycles as they are. The first rule that
+ * applies decides. A cause is a hint for the operator; it does not change the verdict. */
 #include "fleet/judge/judge.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Figures that change less are "as usual" for the rules. Chosen: between the noise of these figures
@@ -37,7 +36,7 @@ static const char *const l2_rates[] = {"l2.read_bytes_per_s", "l2.write_bytes_pe
 static const char *const l2_times[] = {"l2.latency_cycles", "l2.far_latency_cycles",
                                        "l2.latency_ns"};
 
-/* The GPU whose cause is searched. */
+/* The GPU for which a cause is sought. */
 struct view {
     struct fth_judge *judge;
     const struct fth_fleet_result *result;
@@ -57,12 +56,6 @@ static double change_of(const struct fth_judge *judge, const struct fth_fleet_re
             judge->ratios[result->gpu * judge->judgement->column_count + judge->columns[index]]);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the median change of several figures; NAN: none is known. */
 static double median_change(const struct fth_judge *judge, const struct fth_fleet_result *result,
                             const char *const *figures, size_t count)
@@ -73,10 +66,7 @@ static double median_change(const struct fth_judge *judge, const struct fth_flee
         changes[known] = change_of(judge, result, figures[i]);
         known += isnan(changes[known]) ? 0 : 1;
     }
-    if (!known)
-        return NAN;
-    qsort(changes, known, sizeof *changes, compare);
-    return (changes[(known - 1) / 2] + changes[known / 2]) / 2;
+    return known ? fth_fleet_median(changes, known) : NAN;
 }
 
 /* Returns the lowest change of several figures; NAN: none is known. */

@@ -28,7 +28,8 @@
 /* 75 % quantile of |x| for the standard normal distribution. */
 #define UPPER_QUARTILE 1.1503
 /* The deviations of n measurements from their own median are too small by the factor 1.4 for n = 2,
- * 1.24 for 3, 1.11 for 5 and 1.05 for 10: simulated. 1 + OWN_MEDIAN / n is close to all of them. */
+ * 1.24 for 3, 1.11 for 5 and 1.05 for 10: simulated. 1 + OWN_MEDIAN / n is 1 % below to 5 % above
+ * these factors. */
 #define OWN_MEDIAN 0.8
 /* The default spread of a figure between GPUs of a cohort, and how many degrees of freedom it
  * counts as. Chosen: the spread of the figures of four H200s, with run-to-run noise, is 0.05 % to
@@ -252,12 +253,6 @@ static size_t bin_of(double z)
     return (size_t)fmin(COMMON_BINS - 1, z * COMMON_BINS_PER_UNIT);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 enum fth_status fth_judge_common_spread(struct fth_judge *judge)
 {
     struct fth_judge_cohort *cohort = &judge->cohort;
@@ -269,7 +264,7 @@ enum fth_status fth_judge_common_spread(struct fth_judge *judge)
         if (cohort->figures[f].point_count && !cohort->figures[f].why &&
             cohort->figures[f].model.gpus >= 4)
             spreads[count++] = cohort->figures[f].model.raw;
-    qsort(spreads, count, sizeof *spreads, compare);
+    qsort(spreads, count, sizeof *spreads, fth_fleet_compare_numbers);
     const double common = count ? fmin(spreads[3 * count / 4], MAX_DEFAULT) : 0;
     free(spreads);
     for (size_t f = 0; f < cohort->figure_count && common > DEFAULT_SPREAD; f++) {

@@ -340,17 +340,12 @@ enum fth_status fth_judge_numbers(struct fth_judge *judge, struct fth_fleet_resu
 
 /* ---- severity ---- */
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void fth_judge_severity(struct fth_judge *judge)
 {
     double limit = 0;
     if (judge->small_count)
-        qsort(judge->small_p, judge->small_count, sizeof *judge->small_p, compare);
+        qsort(judge->small_p, judge->small_count, sizeof *judge->small_p,
+              fth_fleet_compare_numbers);
     for (size_t i = judge->small_count; i > 0 && !(limit > 0); i--)
         if (judge->small_p[i - 1] <= SEVERE_RATE * (double)i / judge->tests)
             limit = judge->small_p[i - 1];
