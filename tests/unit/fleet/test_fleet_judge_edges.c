@@ -234,7 +234,7 @@ static void test_mixed_host(void **state)
     fth_fleet_destroy(fleet);
 }
 
-/* Returns the processor time that judging so many simulated GPUs takes. */
+/* Returns the processor time that judging this number of simulated GPUs takes. */
 static double simulated_seconds(size_t gpus)
 {
     struct fth_fleet *fleet = create();
