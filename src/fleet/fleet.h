@@ -304,6 +304,9 @@ FTH_MUST_USE enum fth_status fth_sketch_merge(struct fth_sketch *sketch,
                                               struct fth_error *error);
 /* Returns a quantile (0 to 1); NAN if the sketch is empty. */
 double fth_sketch_quantile(const struct fth_sketch *sketch, double fraction);
+/* Returns the smallest number that at least this fraction of the numbers does not exceed, if one
+ * number that equals `without` is left out; NAN: none is left out. Returns NAN if none remains. */
+double fth_sketch_upper(const struct fth_sketch *sketch, double fraction, double without);
 /* Returns the median of |ln(x / centre)|. */
 double fth_sketch_deviation(const struct fth_sketch *sketch, double centre);
 /* Returns the logarithm of the centre of an interval. */
@@ -319,7 +322,8 @@ struct fth_fleet_occurrence {
 struct fth_reference_figure {
     const char *name; /* of the figure */
     enum fth_fleet_kind kind;
-    /* RATE and TIME: one number per GPU, its median over the measurements. */
+    /* RATE and TIME: one number per GPU, its median over the measurements. STATE: 1 + the rounded
+     * number of the GPU (fth_reference_round), for counters. */
     struct fth_sketch gpus;
     /* RATE and TIME: |ln(x / median of the GPU)| + 1 of each measurement of GPUs with several
      * (1 is added because a sketch holds positive numbers). Gives the noise from run to run. */
@@ -351,6 +355,9 @@ struct fth_fleet_reference {
  * largest that differs only in what is mixed. NULL: none. */
 const struct fth_reference_cohort *fth_reference_cohort_for(
     const struct fth_fleet_reference *reference, const struct fth_fleet_cohort *cohort);
+/* Rounds the number of a STATE to two significant digits, so that counters that differ on all GPUs
+ * need few intervals of a distribution. */
+double fth_reference_round(double number);
 /* Returns a figure of a cohort, NULL if none. */
 const struct fth_reference_figure *fth_reference_find(const struct fth_reference_cohort *cohort,
                                                       const char *name);

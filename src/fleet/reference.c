@@ -200,6 +200,14 @@ enum fth_status fth_reference_add_value(struct fth_fleet_reference *reference,
     return FTH_OK;
 }
 
+double fth_reference_round(double number)
+{
+    if (!(number >= 100))
+        return number;
+    const double unit = pow(10, floor(log10(number)) - 1);
+    return round(number / unit) * unit;
+}
+
 /* ---- merging ---- */
 
 static enum fth_status merge_figure(struct fth_fleet_reference *reference,

@@ -94,6 +94,9 @@ static enum fth_status add_exact(struct maker *maker, struct fth_reference_figur
         }
     }
     char number[32];
+    if (figure->kind == FTH_FLEET_STATE && values[best].number >= 0 &&
+        isfinite(values[best].number))
+        FTH_TRY(fth_sketch_add(&figure->gpus, 1 + fth_reference_round(values[best].number), error));
     const char *text = values[best].text
                            ? values[best].text
                            : fth_number_format(values[best].number, number, sizeof number);

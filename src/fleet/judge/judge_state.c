@@ -112,24 +112,13 @@ static double upper_count(const struct check *check, uint32_t index)
     const struct fth_judge_figure *judged = figure_of(check->judge, index);
     if (!judged)
         return NAN;
-    const struct fth_reference_figure *figure = judged->reference;
     /* The value with which the GPU itself is part of the reference; NAN: it is not. */
     const double own =
         check->judge->own ? fth_fleet_gpu_mode(check->judge->fleet, check->gpu, index) : NAN;
-    size_t own_index = figure->value_count;
-    uint64_t all = figure->other_gpus, seen = 0;
-    for (size_t i = 0; i < figure->value_count; i++) {
-        all += figure->values[i].gpus;
-        if (fth_strtod(figure->values[i].text, NULL) == own)
-            own_index = i;
-    }
-    all -= !isnan(own) && all > 0;
-    for (size_t i = 0; i < figure->value_count && all > 0; i++) {
-        seen += figure->values[i].gpus - (i == own_index);
-        if (seen > 0 && (double)seen >= MANY_QUANTILE * (double)all)
-            return fth_strtod(figure->values[i].text, NULL);
-    }
-    return NAN; /* no other GPU, or more different values than the reference keeps */
+    /* The distribution has 1 + the number. */
+    const double upper = fth_sketch_upper(&judged->reference->gpus, MANY_QUANTILE,
+                                          isnan(own) ? NAN : 1 + fth_reference_round(own));
+    return fth_reference_round(round(upper - 1));
 }
 
 /* Returns whether the rule compares the figure with a second one. */

@@ -56,6 +56,28 @@ static void test_states_over_time(void **state)
     }
 }
 
+/* A counter that is different on all of 300 GPUs, more than a reference keeps as exact values. */
+static void test_many_counts(void **state)
+{
+    (void)state;
+    struct cell cells[300];
+    for (size_t i = 0; i < FTH_COUNT(cells); i++)
+        cells[i] = (struct cell){i, "memory.ecc_correctable", (double)i, NULL, 0, 0, 0};
+    for (size_t far = 0; far < 2; far++) {
+        struct fth_fleet *fleet = create();
+        cells[7].number = far ? 3000 : 2800; /* 95 % of the others have at most 285 */
+        add_gpus(fleet, FTH_COUNT(cells), 1, cells, FTH_COUNT(cells));
+        struct fth_fleet_judgement *judgement = judge(fleet, NULL);
+        assert_int_equal(judgement->suspect, far);
+        if (far) {
+            assert_int_equal(judgement->results[7].verdict, FTH_FLEET_SUSPECT);
+            assert_near(judgement->results[7].findings[0].usual, 290, 0);
+        }
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(fleet);
+    }
+}
+
 /* Only every tenth GPU was measured several times. The noise is that of these. */
 static void test_some_repeated(void **state)
 {
@@ -296,6 +318,7 @@ static void test_nothing_detectable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_counts),
         cmocka_unit_test(test_states_over_time),
         cmocka_unit_test(test_some_repeated),
         cmocka_unit_test(test_zero),
