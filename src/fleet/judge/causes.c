@@ -294,7 +294,7 @@ enum fth_status fth_judge_causes(struct fth_judge *judge)
                        "%sThe GPUs of the host differ together: check what they share.",
                        used ? " " : "");
         if (text[0] && !(result->cause = fth_judge_text(judge, text)))
-            return fth_no_memory(judge->error, "judge a fleet", NULL);
+            return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     }
     return FTH_OK;
 }

@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char operation[] = "judge a fleet";
-
 /* Defaults of the options (fathom/fleets.h). */
 #define DEFAULT_FALSE_ALARMS 0.001
 #define DEFAULT_MIN_EFFECT 0.02
@@ -32,7 +30,7 @@ enum fth_status fth_judge_add(struct fth_judge *judge, struct fth_fleet_result *
 {
     if (!fth_grow((void **)&result->findings, result->finding_count, &result->finding_capacity,
                   sizeof *result->findings))
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     result->findings[result->finding_count++] = *finding;
     return FTH_OK;
 }
@@ -67,7 +65,7 @@ static enum fth_status prepare_figure(struct fth_judge *judge, struct fth_judge_
     } else {
         figure->name = fth_judge_text(judge, reference->name);
         if (!figure->name)
-            return fth_no_memory(judge->error, operation, NULL);
+            return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     }
     /* A reference of another version of fathom, or a damaged one, may have another kind. */
     if (figure->index != UINT32_MAX && fleet->figures[figure->index].kind != reference->kind) {
@@ -96,7 +94,7 @@ static enum fth_status prepare_cohort(struct fth_judge *judge, const struct fth_
         return FTH_OK;
     cohort->figures = calloc(cohort->reference->figure_count + 1, sizeof *cohort->figures);
     if (!cohort->figures)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < cohort->reference->figure_count; i++) {
         const struct fth_reference_figure *reference = &cohort->reference->figures[i];
         if (!is_judged_kind(reference->kind))
@@ -134,7 +132,7 @@ static enum fth_status summarise_cohort(struct fth_judge *judge,
     summary->figures = fth_arena_array(&judge->judgement->arena, cohort->figure_count + 1,
                                        sizeof *summary->figures);
     if (!summary->figures)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     summary->figure_count = summary->figure_capacity = cohort->figure_count;
     for (size_t i = 0; i < cohort->figure_count; i++) {
         const struct fth_judge_figure *figure = &cohort->figures[i];
@@ -282,7 +280,7 @@ static enum fth_status allocate(struct fth_judge *judge)
     judgement->columns = fth_arena_array(arena, figures + 1, sizeof *judgement->columns);
     if (!judge->columns || !judge->cohort.slots || !judge->order || !judgement->results ||
         !judgement->cohorts || !judgement->columns)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < figures; i++) {
         const struct fth_fleet_figure *figure = &fleet->figures[i];
         const bool number = figure->kind == FTH_FLEET_RATE || figure->kind == FTH_FLEET_TIME;
@@ -294,7 +292,7 @@ static enum fth_status allocate(struct fth_judge *judge)
     float *scores = fth_arena_array(arena, gpus * columns + 1, sizeof *scores);
     judge->ratios = calloc(gpus * columns + 1, sizeof *judge->ratios);
     if (!scores || !judge->ratios)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < gpus * columns; i++)
         scores[i] = judge->ratios[i] = NAN;
     for (size_t i = 0; i < gpus; i++)
@@ -310,7 +308,7 @@ static enum fth_status order_gpus(struct fth_judge *judge)
     const struct fth_fleet *fleet = judge->fleet;
     size_t *next = calloc(fleet->cohort_count + 1, sizeof *next);
     if (!next)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < fleet->gpu_count; i++)
         next[fleet->gpus[i].cohort + 1]++;
     for (size_t i = 1; i <= fleet->cohort_count; i++)
@@ -334,7 +332,8 @@ static enum fth_status judge_all(struct fth_judge *judge, const struct fth_log *
         for (; i < fleet->gpu_count && fleet->gpus[judge->order[i]].cohort == c; i++)
             FTH_TRY(judge_gpu(judge, judge->order[i], summary->reason));
         if (fth_log_interrupted(log))
-            return fth_fail(judge->error, FTH_INTERRUPTED, operation, NULL, "interrupted");
+            return fth_fail(judge->error, FTH_INTERRUPTED, FTH_JUDGE_OPERATION, NULL,
+                            "interrupted");
     }
     fth_judge_severity(judge);
     conclude(judge);
@@ -348,7 +347,8 @@ static enum fth_status read_fraction(double given, double fallback, const char *
 {
     *fraction = given == 0 ? fallback : given;
     if (!(*fraction > 0 && *fraction < 1))
-        return fth_fail(error, FTH_INVALID, operation, name, "it must be between 0 and 1");
+        return fth_fail(error, FTH_INVALID, FTH_JUDGE_OPERATION, name,
+                        "it must be between 0 and 1");
     return FTH_OK;
 }
 
@@ -373,7 +373,7 @@ enum fth_status fth_fleet_judge(struct fth_fleet *fleet,
     judge.reference = judge.own ? made : options.reference;
     judge.judgement = calloc(1, sizeof *judge.judgement);
     if (status == FTH_OK && !judge.judgement)
-        status = fth_no_memory(error, operation, NULL);
+        status = fth_no_memory(error, FTH_JUDGE_OPERATION, NULL);
     if (status == FTH_OK) {
         judge.judgement->fleet = fleet;
         judge.judgement->false_alarms = judge.false_alarms;

@@ -5,6 +5,9 @@
 
 #include "fleet/fleet.h"
 
+/* What fails, for error messages. */
+#define FTH_JUDGE_OPERATION "judge a fleet"
+
 /* Shares of the permitted false alarms. Chosen: half for numbers and half for exact figures; of the
  * numbers' half, a fifth for the worst of several measurements. */
 #define FTH_JUDGE_SHARE_NUMBERS 0.5

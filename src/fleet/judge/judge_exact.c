@@ -74,7 +74,7 @@ enum fth_status fth_judge_exact_prepare(struct fth_judge *judge, struct fth_judg
     }
     figure->usual = fth_fleet_intern(judge->fleet, best->text);
     if (!figure->usual)
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     char *end = NULL;
     figure->usual_number = fth_strtod(best->text, &end);
     if (end == best->text || *end != '\0')
@@ -163,6 +163,8 @@ static double chance_of(const struct fth_judge *judge, const struct fth_judge_fi
 {
     if (isnan(sample->confidence))
         return 0;
+    /* A rate is estimated as (odd + 0.5) / (all + 1): the mean of the posterior distribution with
+     * the prior of Jeffreys. If the cohort is its own reference, the GPU itself does not count. */
     const double own = judge->own ? 1 : 0;
     const double odd =
         fmax(0, (double)(figure->known_gpus - figure->usual_gpus - figure->variant_gpus) - own);
@@ -203,7 +205,7 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
         char text[40];
         finding.text = fth_judge_text(judge, fth_number_format(value->number, text, sizeof text));
         if (!finding.text)
-            return fth_no_memory(judge->error, "judge a fleet", NULL);
+            return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     }
     return fth_judge_add(judge, result, &finding);
 }

@@ -58,7 +58,7 @@ static enum fth_status add_group(struct fth_judge *judge,
     struct fth_fleet_judgement *judgement = judge->judgement;
     if (!fth_grow((void **)&judgement->groups, judgement->group_count, &judgement->group_capacity,
                   sizeof *judgement->groups))
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     judgement->groups[judgement->group_count++] = *group;
     return FTH_OK;
 }
@@ -126,8 +126,8 @@ static enum fth_status judge_group(struct fth_judge *judge, const char *kind,
     return FTH_OK;
 }
 
-/* Compares all groups of a kind. */
-static enum fth_status judge_kind(struct fth_judge *judge, bool hosts)
+/* Compares all hosts, or all groups of the user, with their cohorts. */
+static enum fth_status judge_members(struct fth_judge *judge, bool hosts)
 {
     const struct fth_fleet *fleet = judge->fleet;
     struct member *members = calloc(fleet->gpu_count + 1, sizeof *members);
@@ -135,7 +135,7 @@ static enum fth_status judge_kind(struct fth_judge *judge, bool hosts)
     enum fth_status status = FTH_OK;
     size_t count = 0, groups = 0;
     if (!members || !ratios) {
-        status = fth_no_memory(judge->error, "judge a fleet", NULL);
+        status = fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
         goto out;
     }
     for (size_t i = 0; i < fleet->gpu_count; i++) {
@@ -245,7 +245,7 @@ static enum fth_status judge_cohorts(struct fth_judge *judge)
 
 enum fth_status fth_judge_groups(struct fth_judge *judge)
 {
-    FTH_TRY(judge_kind(judge, true));
-    FTH_TRY(judge_kind(judge, false));
+    FTH_TRY(judge_members(judge, true));
+    FTH_TRY(judge_members(judge, false));
     return judge_cohorts(judge);
 }

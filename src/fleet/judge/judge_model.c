@@ -259,7 +259,7 @@ enum fth_status fth_judge_common_spread(struct fth_judge *judge)
     double *spreads = calloc(cohort->figure_count + 1, sizeof *spreads);
     size_t count = 0;
     if (!spreads)
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t f = 0; f < cohort->figure_count; f++)
         if (cohort->figures[f].point_count && !cohort->figures[f].why &&
             cohort->figures[f].model.gpus >= 4)

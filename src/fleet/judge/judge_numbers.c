@@ -6,7 +6,7 @@
  * min(threshold, P_f), where P_f is the probability that a healthy GPU is worse by min_effect. The
  * threshold is the largest for which the sum over the figures is within the permitted rate
  * (Bonferroni's inequality, which holds for figures that depend on each other). Figures that hardly
- * vary thus cost nothing, and leave the permitted rate to those that do.
+ * vary need next to nothing of the permitted rate, and leave it to those that vary.
  *
  * A GPU with several measurements is judged by its median. Its worst measurement is judged, too, so
  * that intermittent faults are found; it must pass a threshold of its own, with the p-value
@@ -18,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Latencies in descriptions are rounded to this unit; a difference of one unit is not one. */
+/* Latencies in descriptions are rounded to this unit. A difference of one unit can come from
+ * rounding; a finding needs MIN_UNITS. */
 #define RESOLUTION 0.1
+#define MIN_UNITS 1.5
 /* A finding is severe only if its effect is at least this large (docs/fleets.md). */
 #define SEVERE_EFFECT 0.05
 /* Rate of false discoveries among severe findings (Y. Benjamini and Y. Hochberg, "Controlling the
@@ -31,12 +33,21 @@
  * detectable. Chosen: figures of two to four GPUs that differ widely would have effects of many
  * thousand percent, or of nearly -100 %. */
 #define MAX_DETECTABLE 10.0
+/* Rounds in which a threshold is computed (threshold_for), and by how much it must grow for another
+ * round. Chosen: 0.1 % of a p-value makes no difference. */
+enum { MAX_ROUNDS = 30 };
+#define MIN_GROWTH 1.001
+/* The histogram of a figure reaches from the median to this many standard deviations, or to this
+ * many times the smallest effect. Chosen: outliers beyond are in the outermost bins, so that the
+ * others remain distinguishable. */
+#define HISTOGRAM_DEVIATIONS 12.0
+#define HISTOGRAM_EFFECTS 5.0
 /* Maximum number of measurements for which majority_tail() is computed: the number of ways to
  * choose a majority of 1,030 exceeds the largest double. With as many, the majority has no effect.
  */
 #define MAX_MAJORITY_RUNS 1000
-/* Below this many standard deviations the p-value is not computed, because no threshold is near:
- * it is above 0.02. */
+/* Below this many standard deviations, the p-value is above 0.02 and thus above every threshold. It
+ * is not computed. */
 #define NOTABLE 2.0
 
 /* Returns the smallest effect that counts for a figure. */
@@ -45,7 +56,7 @@ static double smallest_effect(const struct fth_judge *judge, const char *name, d
     double effect = judge->min_effect;
     if (fth_ends_with(name, "_cycles") || fth_ends_with(name, "_ns") ||
         fth_ends_with(name, "cycles_per_instruction"))
-        effect = fmax(effect, 1.5 * RESOLUTION / median);
+        effect = fmax(effect, MIN_UNITS * RESOLUTION / median);
     return effect;
 }
 
@@ -60,7 +71,7 @@ enum fth_status fth_judge_number_prepare(struct fth_judge *judge, struct fth_jud
     }
     figure->points = calloc(count, sizeof *figure->points);
     if (!figure->points)
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct fth_sketch_bin *bin = &reference->gpus.bins[i];
         figure->points[i] = (struct fth_judge_point){fth_sketch_bin_log(bin), bin->count};
@@ -130,7 +141,7 @@ static double threshold_for(const struct fth_judge_cohort *cohort, double permit
     double threshold = permitted / (double)(figures ? figures : 1);
     /* The threshold grows in each round, as figures that need less than it leave the rest to the
      * others. */
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         double taken = 0;
         size_t open = 0;
         for (size_t i = 0; i < cohort->figure_count; i++) {
@@ -144,7 +155,7 @@ static double threshold_for(const struct fth_judge_cohort *cohort, double permit
                 taken += p;
         }
         const double next = open ? (permitted - taken) / (double)open : permitted;
-        if (!(next > threshold * 1.001))
+        if (!(next > threshold * MIN_GROWTH))
             break;
         threshold = next;
     }
@@ -183,7 +194,7 @@ static enum fth_status note_small(struct fth_judge *judge, double p)
         return FTH_OK;
     if (!fth_grow((void **)&judge->small_p, judge->small_count, &judge->small_capacity,
                   sizeof *judge->small_p))
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     judge->small_p[judge->small_count++] = p;
     return FTH_OK;
 }
@@ -368,7 +379,8 @@ static void fill_bins(const struct fth_judge_figure *figure,
                       struct fth_fleet_figure_summary *summary)
 {
     const struct fth_judge_point *points = figure->points;
-    const double reach = fmax(12 * sqrt(figure->model.total2), 5 * figure->min_effect);
+    const double reach = fmax(HISTOGRAM_DEVIATIONS * sqrt(figure->model.total2),
+                              HISTOGRAM_EFFECTS * figure->min_effect);
     const double low = exp(fmax(points[0].x, figure->model.centre - reach) - 1e-4);
     const double high =
         exp(fmin(points[figure->point_count - 1].x, figure->model.centre + reach) + 1e-4);
