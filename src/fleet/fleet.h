@@ -445,8 +445,8 @@ struct fth_fleet_figure_summary {
     double median, spread; /* spread: robust standard deviation / median, GPU to GPU with noise */
     double noise;          /* likewise, from run to run; NAN: no GPU has several measurements */
     double low, high;      /* 1 % and 99 % quantiles */
-    double detectable;     /* smallest effect that is found in 99 % of cases; NAN: no effect is
-                            * (the figure is not judged, or few GPUs have it and these differ) */
+    double detectable;     /* smallest effect that is found in 99 % of cases; NAN: none is (the
+                            * figure is not judged, or few GPUs have it and these differ) */
     const char *usual;     /* EXACT and STATE: the usual value; otherwise NULL */
     const char *reason;    /* why the figure could not be judged; NULL: judged */
     /* Histogram for plots: `bin_count` equal bins from `from` to `to`. */
