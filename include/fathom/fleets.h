@@ -37,7 +37,8 @@ FTH_API void fth_fleet_destroy(struct fth_fleet *fleet);
 /* Adds the measurements of a file or of all files in a folder (*.json, *.json.zst, *.jsonl,
  * *.jsonl.zst; not of its subfolders): descriptions written by 'fathom topo --json', or
  * measurements as JSON lines (fathom-fleet-record/1). "-" is standard input. A file of a folder
- * that cannot be read does not end the call: it becomes a problem (fth_fleet_problem_at).
+ * that cannot be read, or a line of a file, does not end the call: it becomes a problem
+ * (fth_fleet_problem_at).
  * FTH_INVALID: a single file is neither. FTH_NOT_FOUND: `path` does not exist. `options` may be
  * NULL. */
 FTH_API FTH_MUST_USE enum fth_status fth_fleet_add_path(struct fth_fleet *fleet, const char *path,
@@ -53,8 +54,9 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_read_groups(struct fth_fleet *fle
                                                            struct fth_error *error);
 /* Returns the number of GPUs and, in *measurements (may be NULL), of measurements. */
 FTH_API size_t fth_fleet_gpu_count(const struct fth_fleet *fleet, size_t *measurements);
-/* Returns the reason why a file gave no measurement, and its name in *file; NULL beyond the last.
- */
+/* Returns the reason why a file gave no measurement, and its name in *file; NULL beyond the last. A
+ * file with lines that cannot be read has one reason: that of the first such line, and how many
+ * there are. */
 FTH_API const char *fth_fleet_problem_at(const struct fth_fleet *fleet, size_t index,
                                          const char **file);
 /* Returns all measurements as JSON lines (fathom-fleet-record/1), which fth_fleet_add_path reads.

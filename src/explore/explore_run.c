@@ -2,10 +2,9 @@
  * jobs, runs the models, and writes the lines of their points. The result of a job depends only on
  * its parameters, so the output does not depend on the number of threads or shards. */
 #include "base/json.h"
+#include "base/parallel/parallel.h"
 #include "explore/explore.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +22,10 @@ struct pool {
     const struct fth_bundle *bundles;
     size_t bundle_count;
     atomic_size_t next;           /* bundle */
-    atomic_bool stop;             /* set after a failure */
-    pthread_mutex_t lock;         /* protects output, counts, status, error and the caller's log */
+    struct fth_parallel threads;  /* its lock protects output, counts and the caller's log */
     size_t done;                  /* finished jobs, also those that were skipped */
     size_t ran, shared, one_pass; /* see struct fth_explore_outcome */
     size_t skipped;               /* points */
-    enum fth_status status;
-    struct fth_error *error;
 };
 
 /* ---- jobs ---- */
@@ -62,7 +58,7 @@ static enum fth_status list_jobs(const struct fth_exploration *exploration,
 static bool stopped(void *user)
 {
     struct pool *pool = user;
-    return pool->stop || fth_log_interrupted(pool->log);
+    return pool->threads.stop || fth_log_interrupted(pool->log);
 }
 
 /* Writes those points of a job that the output does not have yet: with the result or, if it is
@@ -169,10 +165,10 @@ static enum fth_status skip(struct pool *pool, struct batch *batch, size_t index
     char reason[sizeof error->argument + sizeof error->cause + 3];
     snprintf(reason, sizeof reason, "%s: %s", error->argument, error->cause);
     *error = FTH_NO_ERROR;
-    pthread_mutex_lock(&pool->lock);
+    pthread_mutex_lock(&pool->threads.lock);
     const enum fth_status status = add_points(pool, batch->jobs[index], NULL, NULL, reason, error);
     pool->done++;
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->threads.lock);
     batch_remove(batch, index);
     return status;
 }
@@ -216,7 +212,7 @@ static enum fth_status run_bundle(struct pool *pool, const struct fth_bundle *bu
     if (status == FTH_OK)
         status = run_models(pool, &batch, error);
     if (status == FTH_OK) {
-        pthread_mutex_lock(&pool->lock);
+        pthread_mutex_lock(&pool->threads.lock);
         for (size_t i = 0; i < batch.count && status == FTH_OK; i++) {
             status = add_points(pool, batch.jobs[i], batch.members[i].result, batch.params[i], NULL,
                                 error);
@@ -226,56 +222,24 @@ static enum fth_status run_bundle(struct pool *pool, const struct fth_bundle *bu
             pool->one_pass += batch.members[i].l1 == FTH_L1_STACK;
         }
         fth_log_progress(pool->log, operation, (double)pool->done / (double)pool->count);
-        pthread_mutex_unlock(&pool->lock);
+        pthread_mutex_unlock(&pool->threads.lock);
     }
     batch_fini(&batch);
     return status;
 }
 
-static void *run_worker(void *argument)
+/* Runs the next bundle. */
+static enum fth_status run_next(void *user, size_t thread, bool *more, struct fth_error *error)
 {
-    struct pool *pool = argument;
-    for (;;) {
-        const size_t next = atomic_fetch_add(&pool->next, 1);
-        struct fth_error error = FTH_NO_ERROR;
-        if (next >= pool->bundle_count)
-            return NULL;
-        enum fth_status status =
-            stopped(pool) ? fth_fail(&error, FTH_INTERRUPTED, operation, NULL, "interrupted")
-                          : run_bundle(pool, &pool->bundles[next], &error);
-        if (status == FTH_OK)
-            continue;
-        pthread_mutex_lock(&pool->lock);
-        /* Only the first failure is reported; the other threads stop because of it. */
-        if (pool->status == FTH_OK) {
-            pool->status = status;
-            fth_error_move(pool->error, &error);
-        }
-        pool->stop = true;
-        pthread_mutex_unlock(&pool->lock);
-        return NULL;
-    }
-}
-
-static enum fth_status run_pool(struct pool *pool, unsigned threads)
-{
-    pthread_t *pool_threads = NULL;
-    size_t count = 0;
-    pthread_mutex_init(&pool->lock, NULL);
-    if (threads > pool->bundle_count)
-        threads = (unsigned)pool->bundle_count;
-    if (threads > 1)
-        pool_threads = calloc(threads - 1, sizeof *pool_threads);
-    /* If not all threads can be created, the others do their work. */
-    while (pool_threads && count + 1 < threads &&
-           pthread_create(&pool_threads[count], NULL, run_worker, pool) == 0)
-        count++;
-    run_worker(pool);
-    for (size_t i = 0; i < count; i++)
-        pthread_join(pool_threads[i], NULL);
-    free(pool_threads);
-    pthread_mutex_destroy(&pool->lock);
-    return pool->status;
+    struct pool *pool = user;
+    const size_t next = atomic_fetch_add(&pool->next, 1);
+    (void)thread;
+    *more = next < pool->bundle_count;
+    if (!*more)
+        return FTH_OK;
+    if (stopped(pool))
+        return fth_fail(error, FTH_INTERRUPTED, operation, NULL, "interrupted");
+    return run_bundle(pool, &pool->bundles[next], error);
 }
 
 static unsigned cores(void)
@@ -335,8 +299,9 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     struct fth_output *output = NULL;
     struct fth_bundle *bundles = NULL;
     size_t *jobs = NULL;
-    struct pool pool = {
-        .exploration = exploration, .log = options->log, .error = error, .status = FTH_OK};
+    struct pool pool = {.exploration = exploration,
+                        .log = options->log,
+                        .threads = {.step = run_next, .user = &pool}};
     FTH_TRY(fth_plan_complete(exploration, error));
     if (shard < 1 || shard > shards)
         return fth_fail(error, FTH_INVALID, operation, NULL, "there is no shard %zu of %zu", shard,
@@ -359,7 +324,7 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     pool.output = output;
     pool.jobs = jobs;
     pool.bundles = bundles;
-    status = run_pool(&pool, threads);
+    status = fth_parallel_run(&pool.threads, FTH_MIN(threads, pool.bundle_count), error);
     outcome->jobs = pool.ran;
     outcome->l1_shared = pool.shared;
     outcome->l1_one_pass = pool.one_pass;

@@ -130,6 +130,7 @@ void fth_fleet_destroy(struct fth_fleet *fleet)
     free(fleet->gpus);
     free(fleet->measurements);
     free(fleet->by_gpu);
+    free(fleet->numbers);
     free(fleet->cohorts);
     free(fleet->problems);
     fth_arena_fini(&fleet->arena);
@@ -179,7 +180,7 @@ void fth_fleet_forget_figures(struct fth_fleet *fleet, size_t count)
 enum fth_status fth_fleet_add_problem(struct fth_fleet *fleet, const char *file, const char *reason,
                                       struct fth_error *error)
 {
-    struct fth_fleet_problem problem;
+    struct fth_fleet_problem problem = {0};
     if (!intern_to(fleet, file, &problem.file) || !intern_to(fleet, reason, &problem.reason) ||
         !fth_grow((void **)&fleet->problems, fleet->problem_count, &fleet->problem_capacity,
                   sizeof *fleet->problems))

@@ -128,6 +128,9 @@ struct fth_fleet {
     size_t measurement_count, measurement_capacity;
     /* Indices of the measurements, ordered by GPU and time; valid after fth_fleet_arrange. */
     size_t *by_gpu;
+    /* Space for one number of each measurement of a GPU, which fth_fleet_gpu_median and
+     * fth_fleet_gpu_mode use; valid after fth_fleet_arrange. */
+    double *numbers;
     struct fth_fleet_cohort *cohorts;
     size_t cohort_count, cohort_capacity;
     struct fth_fleet_problem *problems; /* files that could not be read or are not of a GPU */
@@ -138,9 +141,10 @@ struct fth_fleet {
     bool separate;
 };
 
-/* A file that gives no measurement. */
+/* A file that gives no measurement, or of which some lines give none. */
 struct fth_fleet_problem {
-    const char *file, *reason;
+    const char *file, *reason; /* the reason of the first of these lines */
+    size_t lines;              /* that cannot be read; 0: the whole file */
 };
 
 /* Which differences make separate cohorts. */
@@ -152,12 +156,13 @@ struct fth_fleet_mixing {
 /* Returns a text in the fleet that equals `text`; equal texts give equal addresses. NULL: no
  * memory. */
 const char *fth_fleet_intern(struct fth_fleet *fleet, const char *text);
-/* Returns the index of a figure, which is added if it is new. UINT32_MAX: no memory. */
+/* Returns the index of a figure, which is added if it is new. UINT32_MAX: no memory, or the fleet
+ * has FTH_FLEET_MAX_FIGURES already. */
 uint32_t fth_fleet_figure_index(struct fth_fleet *fleet, const char *name);
 /* Returns the index of a figure, UINT32_MAX if the fleet does not have it. */
 uint32_t fth_fleet_figure_find(const struct fth_fleet *fleet, const char *name);
-/* Maximum number of figures of a fleet; one more is refused as if memory were missing. Chosen: ten
- * times as many as descriptions have. It bounds what damaged files can cost. */
+/* Maximum number of figures of a fleet. Chosen: ten times as many as descriptions have. It limits
+ * the memory and the time that damaged files can take. */
 enum { FTH_FLEET_MAX_FIGURES = 4096 };
 /* Removes the figures from `count` on, which no measurement may have. */
 void fth_fleet_forget_figures(struct fth_fleet *fleet, size_t count);
@@ -188,11 +193,16 @@ FTH_MUST_USE enum fth_status fth_fleet_arrange(struct fth_fleet *fleet,
 /* Returns the value of a figure in a measurement, NULL if it has none. */
 const struct fth_fleet_value *fth_fleet_find(const struct fth_fleet_measurement *measurement,
                                              uint32_t figure);
-/* Returns the median over a GPU's measurements of a number; *count gets the number of measurements
- * that have it. NAN: none has it. */
+/* Returns the median of a figure over the measurements of a GPU; *count gets the number of
+ * measurements that have a number. NAN: none has. The fleet is arranged. */
 double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
                             uint32_t figure, size_t *count);
-
+/* Returns the number that most measurements of a GPU have, and the smallest of several such
+ * numbers. NAN: none has a number. */
+double fth_fleet_gpu_mode(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
+                          uint32_t figure);
+/* Orders numbers, none of which is NAN, in ascending order, for qsort. */
+int fth_fleet_compare_numbers(const void *a, const void *b);
 /* Returns the median of at least one number, none of which is NAN. Changes their order. */
 double fth_fleet_median(double *numbers, size_t count);
 /* Sets the groups of GPUs whose host has one (fth_fleet_read_groups). */
@@ -206,7 +216,8 @@ int fth_fleet_cohort_compare(const struct fth_fleet_cohort *a, const struct fth_
 /* Maximum size of the name of a figure, with a NUL. Chosen: twice the longest one. */
 enum { FTH_FIGURE_NAME = 120 };
 
-/* Collects one measurement after the other; initialised with {.fleet = fleet}. */
+/* Collects the values of one measurement and adds it to the fleet; can then be used for the next
+ * one. Initialised with {.fleet = fleet}. */
 struct fth_fleet_builder {
     struct fth_fleet *fleet;
     struct fth_fleet_draft draft; /* texts are those of the document until it is finished */
@@ -293,6 +304,9 @@ FTH_MUST_USE enum fth_status fth_sketch_merge(struct fth_sketch *sketch,
                                               struct fth_error *error);
 /* Returns a quantile (0 to 1); NAN if the sketch is empty. */
 double fth_sketch_quantile(const struct fth_sketch *sketch, double fraction);
+/* Returns the smallest number that at least this fraction of the numbers does not exceed, if one
+ * number that equals `without` is left out; NAN: none is left out. Returns NAN if none remains. */
+double fth_sketch_upper(const struct fth_sketch *sketch, double fraction, double without);
 /* Returns the median of |ln(x / centre)|. */
 double fth_sketch_deviation(const struct fth_sketch *sketch, double centre);
 /* Returns the logarithm of the centre of an interval. */
@@ -308,11 +322,13 @@ struct fth_fleet_occurrence {
 struct fth_reference_figure {
     const char *name; /* of the figure */
     enum fth_fleet_kind kind;
-    /* RATE and TIME: one number per GPU, its median over the measurements. */
+    /* RATE and TIME: one number per GPU, its median over the measurements. STATE: 1 + the rounded
+     * number of the GPU (fth_reference_round), for counters. */
     struct fth_sketch gpus;
     /* RATE and TIME: |ln(x / median of the GPU)| + 1 of each measurement of GPUs with several
      * (1 is added because a sketch holds positive numbers). Gives the noise from run to run. */
     struct fth_sketch repeats;
+    uint64_t repeated_gpus; /* GPUs with several measurements; 0 with `repeats`: unknown */
     /* EXACT and STATE: the values that occur: numbers in ascending order, then texts (strcmp). Of
      * more than FTH_REFERENCE_MAX_VALUES, the first are kept, so that merging in any order keeps
      * the same ones. A GPU with several measurements has the value that most of them have. */
@@ -339,6 +355,9 @@ struct fth_fleet_reference {
  * largest that differs only in what is mixed. NULL: none. */
 const struct fth_reference_cohort *fth_reference_cohort_for(
     const struct fth_fleet_reference *reference, const struct fth_fleet_cohort *cohort);
+/* Rounds the number of a STATE to two significant digits, so that counters that differ on all GPUs
+ * need few intervals of a distribution. */
+double fth_reference_round(double number);
 /* Returns a figure of a cohort, NULL if none. */
 const struct fth_reference_figure *fth_reference_find(const struct fth_reference_cohort *cohort,
                                                       const char *name);
@@ -388,13 +407,15 @@ struct fth_fleet_finding {
     double p;                      /* probability of such a value on a healthy GPU, adjusted for the
                                     * number of figures */
     size_t measurements;           /* of this GPU that have the figure */
-    size_t deviating;              /* of these, how many differ; fewer than all: intermittent */
+    size_t deviating;              /* of these, how many differ */
     bool severe;                   /* makes the verdict "failed" */
     const char *note; /* a sentence about the rule that applies, such as "The link has fewer lanes
                        * than it can have.", or what else changed since the earlier measurements,
                        * such as "driver 580.1 -> 590.2"; NULL: none */
     double single_p;  /* p before the adjustment for the number of figures */
     bool history;     /* compared with the GPU's own earlier measurements */
+    bool lasting;     /* a state: all measurements since the first one that differs do. Otherwise, a
+                       * finding of some measurements only is intermittent. */
 };
 
 /* The verdict for a GPU. */
@@ -424,7 +445,8 @@ struct fth_fleet_figure_summary {
     double median, spread; /* spread: robust standard deviation / median, GPU to GPU with noise */
     double noise;          /* likewise, from run to run; NAN: no GPU has several measurements */
     double low, high;      /* 1 % and 99 % quantiles */
-    double detectable;     /* smallest effect that is found in 99 % of cases; NAN: not judged */
+    double detectable;     /* smallest effect that is found in 99 % of cases; NAN: none is (the
+                            * figure is not judged, or few GPUs have it and these differ) */
     const char *usual;     /* EXACT and STATE: the usual value; otherwise NULL */
     const char *reason;    /* why the figure could not be judged; NULL: judged */
     /* Histogram for plots: `bin_count` equal bins from `from` to `to`. */

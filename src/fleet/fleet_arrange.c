@@ -7,7 +7,7 @@
 
 static const char operation[] = "arrange the fleet";
 
-static int compare_numbers(const void *a, const void *b)
+int fth_fleet_compare_numbers(const void *a, const void *b)
 {
     const double left = *(const double *)a, right = *(const double *)b;
     return (left > right) - (left < right);
@@ -15,30 +15,48 @@ static int compare_numbers(const void *a, const void *b)
 
 double fth_fleet_median(double *numbers, size_t count)
 {
-    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    qsort(numbers, count, sizeof *numbers, fth_fleet_compare_numbers);
     return count % 2 ? numbers[count / 2] : numbers[count / 2 - 1] / 2 + numbers[count / 2] / 2;
+}
+
+/* Copies the numbers of a figure in the measurements of a GPU. Returns how many there are. */
+static size_t collect(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
+                      uint32_t figure, double *numbers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < gpu->measurement_count; i++) {
+        const size_t index = fleet->by_gpu[gpu->first_measurement + i];
+        const struct fth_fleet_value *value = fth_fleet_find(&fleet->measurements[index], figure);
+        if (value && !isnan(value->number))
+            numbers[count++] = value->number;
+    }
+    return count;
 }
 
 double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
                             uint32_t figure, size_t *count)
 {
-    double few[32], *numbers = few, median = NAN;
-    *count = 0;
-    if (gpu->measurement_count > FTH_COUNT(few))
-        numbers = malloc(gpu->measurement_count * sizeof *numbers);
-    if (!numbers)
-        return NAN;
-    for (size_t i = 0; i < gpu->measurement_count; i++) {
-        const size_t index = fleet->by_gpu[gpu->first_measurement + i];
-        const struct fth_fleet_value *value = fth_fleet_find(&fleet->measurements[index], figure);
-        if (value && !isnan(value->number))
-            numbers[(*count)++] = value->number;
+    double one;
+    double *numbers = gpu->measurement_count > 1 ? fleet->numbers : &one;
+    *count = collect(fleet, gpu, figure, numbers);
+    return *count ? fth_fleet_median(numbers, *count) : NAN;
+}
+
+double fth_fleet_gpu_mode(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
+                          uint32_t figure)
+{
+    const size_t count = collect(fleet, gpu, figure, fleet->numbers);
+    double mode = NAN;
+    qsort(fleet->numbers, count, sizeof *fleet->numbers, fth_fleet_compare_numbers);
+    for (size_t i = 0, first = 0, most = 0; i < count; i++) {
+        if (fleet->numbers[i] != fleet->numbers[first])
+            first = i;
+        if (i - first + 1 > most) {
+            most = i - first + 1;
+            mode = fleet->numbers[i];
+        }
     }
-    if (*count)
-        median = fth_fleet_median(numbers, *count);
-    if (numbers != few)
-        free(numbers);
-    return median;
+    return mode;
 }
 
 /* ---- cohorts ---- */
@@ -120,6 +138,20 @@ static void assign_cohorts(struct fth_fleet *fleet, const struct fth_fleet_mixin
 
 /* ---- order ---- */
 
+/* Allocates space for the numbers of one figure of the GPU with the most measurements. */
+static enum fth_status allocate_numbers(struct fth_fleet *fleet, struct fth_error *error)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < fleet->gpu_count; i++)
+        most = fleet->gpus[i].measurement_count > most ? fleet->gpus[i].measurement_count : most;
+    double *numbers = calloc(most + 1, sizeof *numbers);
+    if (!numbers)
+        return fth_no_memory(error, operation, NULL);
+    free(fleet->numbers);
+    fleet->numbers = numbers;
+    return FTH_OK;
+}
+
 /* A measurement, as it is sorted. */
 struct position {
     uint32_t gpu;
@@ -169,5 +201,6 @@ enum fth_status fth_fleet_arrange(struct fth_fleet *fleet, const struct fth_flee
     fth_fleet_apply_groups(fleet);
     FTH_TRY(list_cohorts(fleet, mixing, error));
     assign_cohorts(fleet, mixing);
+    FTH_TRY(allocate_numbers(fleet, error));
     return order_measurements(fleet, error);
 }

@@ -1,6 +1,7 @@
-/* What is known about a figure by its name "element.attribute". Most kinds follow from the unit at
- * the end of the name; a table lists the exceptions. Attributes that identify the measurement
- * (UUID, host, ...) are not figures; fleet_read.c stores them elsewhere. */
+/* Determines the kind of a figure from its name "element.attribute". Most kinds follow from the
+ * unit at the end of the name; a table lists the exceptions. Attributes that identify the
+ * measurement (UUID, host, ...) are not figures; fleet_builder.c stores them as properties of the
+ * GPU. */
 #include "fleet/fleet.h"
 
 #include <string.h>
@@ -33,12 +34,13 @@ struct rule {
 
 /* Exceptions from the rules for units. The first rule that applies decides. */
 static const struct rule exceptions[] = {
-    /* Counters and states of the hardware, which do not depend on the model. */
+    /* Counters and states of the hardware. */
     {"ecc_*", FTH_FLEET_STATE},
     {"remap*", FTH_FLEET_STATE},
     {"pcie_generation", FTH_FLEET_STATE},
     {"pcie_lanes", FTH_FLEET_STATE},
     {"pcie_replays", FTH_FLEET_STATE},
+    {"nvlinks", FTH_FLEET_EXACT}, /* the number of links that the GPU has */
     {"nvlink*", FTH_FLEET_STATE},
     {"*throttling", FTH_FLEET_STATE},
     /* Circumstances of the measurement. The times of throttling grow as long as the driver is

@@ -200,6 +200,14 @@ enum fth_status fth_reference_add_value(struct fth_fleet_reference *reference,
     return FTH_OK;
 }
 
+double fth_reference_round(double number)
+{
+    if (!(number >= 100))
+        return number;
+    const double unit = pow(10, floor(log10(number)) - 1);
+    return round(number / unit) * unit;
+}
+
 /* ---- merging ---- */
 
 static enum fth_status merge_figure(struct fth_fleet_reference *reference,
@@ -210,6 +218,9 @@ static enum fth_status merge_figure(struct fth_fleet_reference *reference,
     struct fth_reference_figure *figure = NULL;
     FTH_TRY(fth_reference_add_figure(reference, cohort, other->name, other->kind, &figure, error));
     FTH_TRY(fth_sketch_merge(&figure->gpus, &other->gpus, error));
+    const bool known = (figure->repeated_gpus || !figure->repeats.count) &&
+                       (other->repeated_gpus || !other->repeats.count);
+    figure->repeated_gpus = known ? figure->repeated_gpus + other->repeated_gpus : 0;
     FTH_TRY(fth_sketch_merge(&figure->repeats, &other->repeats, error));
     for (size_t i = 0; i < other->value_count; i++)
         FTH_TRY(fth_reference_add_value(reference, figure, other->values[i].text,

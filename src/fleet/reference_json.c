@@ -57,6 +57,8 @@ static void write_figure(struct fth_json_writer *json, const struct fth_referenc
     write_text(json, "kind", fth_fleet_kind_name(figure->kind));
     write_sketch(json, "gpus", &figure->gpus);
     write_sketch(json, "repeats", &figure->repeats);
+    if (figure->repeated_gpus)
+        write_count(json, "repeated_gpus", figure->repeated_gpus);
     if (figure->value_count) {
         fth_json_key(json, "values");
         fth_json_begin(json, '[', true);
@@ -217,6 +219,8 @@ static enum fth_status read_figure(struct reader *reader, struct fth_reference_c
         fth_reference_add_figure(reader->reference, cohort, name, kind, &figure, reader->error));
     FTH_TRY(read_sketch(reader, object, "gpus", &figure->gpus));
     FTH_TRY(read_sketch(reader, object, "repeats", &figure->repeats));
+    FTH_TRY(
+        read_count(reader, object, "repeated_gpus", figure->gpus.count, &figure->repeated_gpus));
     return read_values(reader, object, figure);
 }
 

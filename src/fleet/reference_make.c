@@ -67,11 +67,12 @@ static enum fth_status add_numbers(struct maker *maker, struct fth_reference_fig
     for (size_t i = 0; i < count; i++)
         maker->numbers[i] = values[i].number;
     const double median = fth_fleet_median(maker->numbers, count);
-    if (!(median > 0))
-        return FTH_OK; /* the logarithm of 0 is not in a distribution */
+    if (!(median > 0) || !isfinite(median))
+        return FTH_OK; /* its logarithm is not in a distribution */
     FTH_TRY(fth_sketch_add(&figure->gpus, median, error));
+    figure->repeated_gpus += count > 1;
     for (size_t i = 0; i < count && count > 1; i++)
-        if (values[i].number > 0)
+        if (values[i].number > 0 && isfinite(values[i].number))
             FTH_TRY(fth_sketch_add(&figure->repeats, fabs(log(values[i].number) - log(median)) + 1,
                                    error));
     return FTH_OK;
@@ -93,6 +94,9 @@ static enum fth_status add_exact(struct maker *maker, struct fth_reference_figur
         }
     }
     char number[32];
+    if (figure->kind == FTH_FLEET_STATE && values[best].number >= 0 &&
+        isfinite(values[best].number))
+        FTH_TRY(fth_sketch_add(&figure->gpus, 1 + fth_reference_round(values[best].number), error));
     const char *text = values[best].text
                            ? values[best].text
                            : fth_number_format(values[best].number, number, sizeof number);

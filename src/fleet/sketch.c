@@ -15,6 +15,12 @@ void fth_sketch_fini(struct fth_sketch *sketch)
     *sketch = (struct fth_sketch){0};
 }
 
+/* Returns the index of the interval that has a number. */
+static int32_t index_of(double number)
+{
+    return (int32_t)floor(log(number) / WIDTH);
+}
+
 /* Returns the position of the first bin whose index is at least `index`. */
 static size_t find_bin(const struct fth_sketch *sketch, int32_t index)
 {
@@ -56,7 +62,7 @@ enum fth_status fth_sketch_add(struct fth_sketch *sketch, double number, struct 
     if (!(number > 0) || !isfinite(number))
         return fth_fail(error, FTH_INVALID, "add to a distribution", NULL,
                         "the number is not positive and finite");
-    return fth_sketch_put(sketch, (int32_t)floor(log(number) / WIDTH), 1, error);
+    return fth_sketch_put(sketch, index_of(number), 1, error);
 }
 
 enum fth_status fth_sketch_merge(struct fth_sketch *sketch, const struct fth_sketch *other,
@@ -92,6 +98,20 @@ double fth_sketch_quantile(const struct fth_sketch *sketch, double fraction)
     return below + (above - below) * (rank - floor(rank));
 }
 
+double fth_sketch_upper(const struct fth_sketch *sketch, double fraction, double without)
+{
+    const size_t at = without > 0 ? find_bin(sketch, index_of(without)) : sketch->bin_count;
+    const bool found = at < sketch->bin_count && sketch->bins[at].index == index_of(without);
+    const uint64_t all = sketch->count - found;
+    uint64_t seen = 0;
+    for (size_t i = 0; i < sketch->bin_count && all > 0; i++) {
+        seen += sketch->bins[i].count - (found && i == at);
+        if (seen > 0 && (double)seen >= fraction * (double)all)
+            return exp(fth_sketch_bin_log(&sketch->bins[i]));
+    }
+    return NAN;
+}
+
 double fth_sketch_deviation(const struct fth_sketch *sketch, double centre)
 {
     if (sketch->count == 0 || !(centre > 0))
@@ -100,7 +120,7 @@ double fth_sketch_deviation(const struct fth_sketch *sketch, double centre)
      * seen. */
     const double logarithm = log(centre);
     const uint64_t low_rank = (sketch->count - 1) / 2, high_rank = sketch->count / 2;
-    size_t above = find_bin(sketch, (int32_t)floor(logarithm / WIDTH)), below = above;
+    size_t above = find_bin(sketch, index_of(centre)), below = above;
     double low = NAN;
     for (uint64_t seen = 0; below > 0 || above < sketch->bin_count;) {
         const double down =

@@ -21,7 +21,7 @@ struct fth_generate_figure {
     double sign;    /* 1: the higher the better, -1: the lower the better */
 };
 
-/* What the measurements of real GPUs tell about cards of their model. */
+/* How cards of a model differ, estimated from the measurements of real GPUs. */
 struct fth_generate_base {
     struct fth_arena arena;
     const struct fth_fleet *from;        /* borrowed */
@@ -40,9 +40,13 @@ struct fth_generate_base {
     double *sm_means, *sm_between, *sm_residuals;
 };
 
+/* Estimates how the cards of a fleet and their measurements differ. `from` must outlive the base.
+ * The caller calls fth_generate_base_fini, also after a failure. FTH_INVALID: the GPUs are of
+ * several models, or fewer than two of them have at least two measurements. */
 FTH_MUST_USE enum fth_status fth_generate_base_init(const struct fth_fleet *from,
                                                     struct fth_generate_base *base,
                                                     struct fth_error *error);
+/* Releases what the base has allocated. */
 void fth_generate_base_fini(struct fth_generate_base *base);
 
 /* ---- generate_faults.c ---- */
@@ -69,6 +73,8 @@ struct fth_generate_fault {
     const char *text;   /* as given */
 };
 
+/* Reads a fault "KIND:SIZE[:COUNT[:SHARE]]". The text must outlive the fault. FTH_INVALID: it has
+ * another form, or a number is out of range. */
 FTH_MUST_USE enum fth_status fth_generate_fault_read(const char *text,
                                                      struct fth_generate_fault *fault,
                                                      struct fth_error *error);

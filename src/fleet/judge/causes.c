@@ -1,11 +1,10 @@
 /* Which single cause explains the findings of a GPU? Each rule looks at how figures changed
- * together: an SM clock that is 5 % lower makes all rates of SMs 5 % lower and all latencies in ns
- * 5 % higher, and leaves latencies in cycles as they are. The first rule that applies decides. A
- * cause is a hint for the operator; it does not change the verdict. */
+ * together. For example, an SM clock that is 5 % lower makes all rates of SMs 5 % lower and all
+ * latencies in ns 5 % higher, and leaves latencies in cycles as they are. The first rule that
+ * applies decides. A cause is a hint for the operator; it does not change the verdict. */
 #include "fleet/judge/judge.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Figures that change less are "as usual" for the rules. Chosen: between the noise of these figures
@@ -37,7 +36,7 @@ static const char *const l2_rates[] = {"l2.read_bytes_per_s", "l2.write_bytes_pe
 static const char *const l2_times[] = {"l2.latency_cycles", "l2.far_latency_cycles",
                                        "l2.latency_ns"};
 
-/* The GPU whose cause is searched. */
+/* The GPU for which a cause is sought. */
 struct view {
     struct fth_judge *judge;
     const struct fth_fleet_result *result;
@@ -57,12 +56,6 @@ static double change_of(const struct fth_judge *judge, const struct fth_fleet_re
             judge->ratios[result->gpu * judge->judgement->column_count + judge->columns[index]]);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the median change of several figures; NAN: none is known. */
 static double median_change(const struct fth_judge *judge, const struct fth_fleet_result *result,
                             const char *const *figures, size_t count)
@@ -73,10 +66,7 @@ static double median_change(const struct fth_judge *judge, const struct fth_flee
         changes[known] = change_of(judge, result, figures[i]);
         known += isnan(changes[known]) ? 0 : 1;
     }
-    if (!known)
-        return NAN;
-    qsort(changes, known, sizeof *changes, compare);
-    return (changes[(known - 1) / 2] + changes[known / 2]) / 2;
+    return known ? fth_fleet_median(changes, known) : NAN;
 }
 
 /* Returns the lowest change of several figures; NAN: none is known. */
@@ -133,10 +123,11 @@ static bool together(double a, double b)
 
 /* ---- rules; each writes a sentence and returns whether it applies ---- */
 
-static bool zero_figure(const struct view *view, char *text, size_t size)
+/* A figure of zero or an infinite one. Other findings about numbers have no note. */
+static bool impossible_figure(const struct view *view, char *text, size_t size)
 {
     const struct fth_fleet_finding *first = &view->result->findings[0];
-    if ((first->kind != FTH_FLEET_RATE && first->kind != FTH_FLEET_TIME) || !(first->value <= 0))
+    if ((first->kind != FTH_FLEET_RATE && first->kind != FTH_FLEET_TIME) || !first->note)
         return false;
     fth_format(text, size, "%s", first->note);
     return true;
@@ -248,8 +239,8 @@ static bool own_reason(const struct view *view, char *text, size_t size)
 }
 
 static bool (*const rules[])(const struct view *, char *, size_t) = {
-    zero_figure,    fewer_sms, lower_clock, idle_sms,   slow_memory,
-    slow_partition, other_tlb, narrow_link, own_reason,
+    impossible_figure, fewer_sms, lower_clock, idle_sms,   slow_memory,
+    slow_partition,    other_tlb, narrow_link, own_reason,
 };
 
 /* Returns the host of a GPU if its GPUs differ together in a figure that is a finding of the GPU.
@@ -267,11 +258,12 @@ static const char *common_host(const struct view *view)
     return NULL;
 }
 
-/* Returns whether the most important finding is one of some measurements only. */
+/* Returns whether only some measurements show the most important finding. A state that has lasted
+ * since it appeared is not intermittent. */
 static bool is_intermittent(const struct fth_fleet_result *result)
 {
     const struct fth_fleet_finding *first = &result->findings[0];
-    return first->deviating > 0 && first->deviating < first->measurements;
+    return first->deviating > 0 && first->deviating < first->measurements && !first->lasting;
 }
 
 enum fth_status fth_judge_causes(struct fth_judge *judge)
@@ -302,7 +294,7 @@ enum fth_status fth_judge_causes(struct fth_judge *judge)
                        "%sThe GPUs of the host differ together: check what they share.",
                        used ? " " : "");
         if (text[0] && !(result->cause = fth_judge_text(judge, text)))
-            return fth_no_memory(judge->error, "judge a fleet", NULL);
+            return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     }
     return FTH_OK;
 }

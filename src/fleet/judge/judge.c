@@ -1,16 +1,20 @@
 /* The judgement: one verdict per GPU. This file compares each GPU with its cohort by the methods of
- * the other files, and collects what they find:
+ * the other files, and collects what they find, in this order:
  *
- *   for each cohort: the distribution of each figure --> for each GPU: numbers, exact figures,
- * states over the fleet: severe findings --> verdicts --> groups --> causes
+ *   1. for each cohort: the distribution of each figure on healthy GPUs (judge_model.c),
+ *      then, for each GPU of the cohort:
+ *        numbers that are worse than usual (judge_numbers.c)
+ *        exact figures that differ (judge_exact.c)
+ *        states that are faults by themselves (judge_state.c)
+ *   2. for all GPUs together: which findings are severe, and the verdicts
+ *   3. groups of GPUs that differ together (judge_groups.c)
+ *   4. a cause for the findings of each GPU (causes.c)
  */
 #include "fleet/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char operation[] = "judge a fleet";
 
 /* Defaults of the options (fathom/fleets.h). */
 #define DEFAULT_FALSE_ALARMS 0.001
@@ -26,7 +30,7 @@ enum fth_status fth_judge_add(struct fth_judge *judge, struct fth_fleet_result *
 {
     if (!fth_grow((void **)&result->findings, result->finding_count, &result->finding_capacity,
                   sizeof *result->findings))
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     result->findings[result->finding_count++] = *finding;
     return FTH_OK;
 }
@@ -61,7 +65,7 @@ static enum fth_status prepare_figure(struct fth_judge *judge, struct fth_judge_
     } else {
         figure->name = fth_judge_text(judge, reference->name);
         if (!figure->name)
-            return fth_no_memory(judge->error, operation, NULL);
+            return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     }
     /* A reference of another version of fathom, or a damaged one, may have another kind. */
     if (figure->index != UINT32_MAX && fleet->figures[figure->index].kind != reference->kind) {
@@ -90,7 +94,7 @@ static enum fth_status prepare_cohort(struct fth_judge *judge, const struct fth_
         return FTH_OK;
     cohort->figures = calloc(cohort->reference->figure_count + 1, sizeof *cohort->figures);
     if (!cohort->figures)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < cohort->reference->figure_count; i++) {
         const struct fth_reference_figure *reference = &cohort->reference->figures[i];
         if (!is_judged_kind(reference->kind))
@@ -128,7 +132,7 @@ static enum fth_status summarise_cohort(struct fth_judge *judge,
     summary->figures = fth_arena_array(&judge->judgement->arena, cohort->figure_count + 1,
                                        sizeof *summary->figures);
     if (!summary->figures)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     summary->figure_count = summary->figure_capacity = cohort->figure_count;
     for (size_t i = 0; i < cohort->figure_count; i++) {
         const struct fth_judge_figure *figure = &cohort->figures[i];
@@ -156,20 +160,25 @@ static enum fth_status summarise_cohort(struct fth_judge *judge,
 
 /* ---- a GPU ---- */
 
-/* A simulated GPU among real ones is not what it should be: probably the node has no driver. */
+/* Returns the backend of the first GPU of the fleet, or of the reference, that is not simulated.
+ * NULL: all are simulated. */
+static const char *find_real_backend(const struct fth_judge *judge)
+{
+    const struct fth_fleet *fleet = judge->fleet;
+    for (size_t i = 0; i < fleet->gpu_count; i++)
+        if (!fleet->gpus[i].simulated)
+            return fleet->gpus[i].backend ? fleet->gpus[i].backend : "unknown";
+    for (size_t i = 0; i < judge->reference->cohort_count && !judge->own; i++)
+        if (!judge->reference->cohorts[i].cohort.simulated)
+            return "cuda";
+    return NULL;
+}
+
+/* A simulated GPU among real ones is a fault: probably the node has no driver. */
 static enum fth_status judge_backend(struct fth_judge *judge, struct fth_fleet_result *result)
 {
     const struct fth_fleet *fleet = judge->fleet;
-    const char *real = NULL;
-    if (!fleet->gpus[result->gpu].simulated)
-        return FTH_OK;
-    for (size_t i = 0; i < fleet->gpu_count && !real; i++)
-        if (!fleet->gpus[i].simulated)
-            real = fleet->gpus[i].backend ? fleet->gpus[i].backend : "unknown";
-    for (size_t i = 0; i < judge->reference->cohort_count && !judge->own && !real; i++)
-        if (!judge->reference->cohorts[i].cohort.simulated)
-            real = "cuda";
-    if (!real)
+    if (!fleet->gpus[result->gpu].simulated || !judge->real_backend)
         return FTH_OK;
     return fth_judge_add(
         judge, result,
@@ -179,7 +188,7 @@ static enum fth_status judge_backend(struct fth_judge *judge, struct fth_fleet_r
             .value = NAN,
             .usual = NAN,
             .text = "simulated",
-            .usual_text = real,
+            .usual_text = judge->real_backend,
             .effect = NAN,
             .worse = true,
             .distance = NAN,
@@ -271,7 +280,7 @@ static enum fth_status allocate(struct fth_judge *judge)
     judgement->columns = fth_arena_array(arena, figures + 1, sizeof *judgement->columns);
     if (!judge->columns || !judge->cohort.slots || !judge->order || !judgement->results ||
         !judgement->cohorts || !judgement->columns)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < figures; i++) {
         const struct fth_fleet_figure *figure = &fleet->figures[i];
         const bool number = figure->kind == FTH_FLEET_RATE || figure->kind == FTH_FLEET_TIME;
@@ -283,7 +292,7 @@ static enum fth_status allocate(struct fth_judge *judge)
     float *scores = fth_arena_array(arena, gpus * columns + 1, sizeof *scores);
     judge->ratios = calloc(gpus * columns + 1, sizeof *judge->ratios);
     if (!scores || !judge->ratios)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < gpus * columns; i++)
         scores[i] = judge->ratios[i] = NAN;
     for (size_t i = 0; i < gpus; i++)
@@ -299,7 +308,7 @@ static enum fth_status order_gpus(struct fth_judge *judge)
     const struct fth_fleet *fleet = judge->fleet;
     size_t *next = calloc(fleet->cohort_count + 1, sizeof *next);
     if (!next)
-        return fth_no_memory(judge->error, operation, NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < fleet->gpu_count; i++)
         next[fleet->gpus[i].cohort + 1]++;
     for (size_t i = 1; i <= fleet->cohort_count; i++)
@@ -315,6 +324,7 @@ static enum fth_status judge_all(struct fth_judge *judge, const struct fth_log *
     const struct fth_fleet *fleet = judge->fleet;
     FTH_TRY(allocate(judge));
     FTH_TRY(order_gpus(judge));
+    judge->real_backend = find_real_backend(judge);
     for (size_t c = 0, i = 0; c < fleet->cohort_count; c++) {
         struct fth_fleet_cohort_summary *summary = &judge->judgement->cohorts[c];
         FTH_TRY(prepare_cohort(judge, &fleet->cohorts[c]));
@@ -322,7 +332,8 @@ static enum fth_status judge_all(struct fth_judge *judge, const struct fth_log *
         for (; i < fleet->gpu_count && fleet->gpus[judge->order[i]].cohort == c; i++)
             FTH_TRY(judge_gpu(judge, judge->order[i], summary->reason));
         if (fth_log_interrupted(log))
-            return fth_fail(judge->error, FTH_INTERRUPTED, operation, NULL, "interrupted");
+            return fth_fail(judge->error, FTH_INTERRUPTED, FTH_JUDGE_OPERATION, NULL,
+                            "interrupted");
     }
     fth_judge_severity(judge);
     conclude(judge);
@@ -336,7 +347,8 @@ static enum fth_status read_fraction(double given, double fallback, const char *
 {
     *fraction = given == 0 ? fallback : given;
     if (!(*fraction > 0 && *fraction < 1))
-        return fth_fail(error, FTH_INVALID, operation, name, "it must be between 0 and 1");
+        return fth_fail(error, FTH_INVALID, FTH_JUDGE_OPERATION, name,
+                        "it must be between 0 and 1");
     return FTH_OK;
 }
 
@@ -361,7 +373,7 @@ enum fth_status fth_fleet_judge(struct fth_fleet *fleet,
     judge.reference = judge.own ? made : options.reference;
     judge.judgement = calloc(1, sizeof *judge.judgement);
     if (status == FTH_OK && !judge.judgement)
-        status = fth_no_memory(error, operation, NULL);
+        status = fth_no_memory(error, FTH_JUDGE_OPERATION, NULL);
     if (status == FTH_OK) {
         judge.judgement->fleet = fleet;
         judge.judgement->false_alarms = judge.false_alarms;

@@ -1,12 +1,15 @@
-/* What the files of the judgement share (judge.c, judge_numbers.c, judge_exact.c, judge_state.c,
- * judge_groups.c, causes.c). docs/methods/fleet.md explains the statistics. */
+/* What the files of the judgement share (judge.c, judge_model.c, judge_numbers.c, judge_exact.c,
+ * judge_state.c, judge_groups.c, causes.c). docs/methods/fleet.md explains the statistics. */
 #ifndef FTH_FLEET_JUDGE_H
 #define FTH_FLEET_JUDGE_H
 
 #include "fleet/fleet.h"
 
-/* Shares of the permitted false alarms. Chosen: half for numbers, because they have the least
- * reserve; of this half, a fifth for the worst of several measurements. */
+/* What fails, for error messages. */
+#define FTH_JUDGE_OPERATION "judge a fleet"
+
+/* Shares of the permitted false alarms. Chosen: half for numbers and half for exact figures; of the
+ * numbers' half, a fifth for the worst of several measurements. */
 #define FTH_JUDGE_SHARE_NUMBERS 0.5
 #define FTH_JUDGE_SHARE_WORST 0.2
 #define FTH_JUDGE_SHARE_EXACT 0.5
@@ -17,6 +20,18 @@
 enum { FTH_JUDGE_LEAVE_OUT = 100 };
 /* Measurements of a GPU beyond this number do not make its median more precise in the model. */
 enum { FTH_JUDGE_MAX_RUNS = 32 };
+
+/* Standard deviation / median absolute deviation of a normal distribution: 1 / 0.67449, where
+ * 0.67449 is its upper quartile. */
+#define FTH_JUDGE_MAD_SCALE 1.4826
+/* Efficiency of the median absolute deviation for a normal distribution (P. J. Huber, "Robust
+ * Statistics", 1981, section 5.1): with N values it is as precise as a standard deviation from
+ * 0.37 N values. */
+#define FTH_JUDGE_MAD_EFFICIENCY 0.37
+/* Variance of the median / variance of the mean, for many values of a normal distribution: pi / 2.
+ * The median of N values has the variance 1 / (4 N f^2), where f = 1 / sqrt(2 pi) is the density of
+ * the distribution at its centre. */
+#define FTH_JUDGE_MEDIAN_VARIANCE 1.5708
 
 /* Quantiles of Student's t distribution that were computed last (judge_model.c). */
 enum { FTH_JUDGE_FREEDOMS = 11 };
@@ -34,9 +49,10 @@ struct fth_judge_point {
  * logarithms. */
 struct fth_judge_model {
     double centre;
-    double total2;         /* variance between GPUs, each with `runs` measurements */
+    double total2;         /* variance of the medians of the GPUs in the reference */
     double noise2;         /* variance of one measurement; NAN: unknown */
-    double runs;           /* measurements per GPU in the reference, on average */
+    double noise_part;     /* `noise2` times this is the mean variance that the noise adds to the
+                            * medians of the GPUs in the reference */
     double freedom;        /* degrees of freedom of Student's t distribution */
     double single_freedom; /* likewise, for single measurements */
     double raw;            /* standard deviation between GPUs, without assumptions */
@@ -84,9 +100,10 @@ struct fth_judge {
     bool own; /* the reference was made from the fleet */
     double false_alarms, min_effect;
     struct fth_fleet_judgement *judgement;
-    uint32_t *columns; /* [figures] column of the heat map; UINT32_MAX: none */
-    float *ratios;     /* [gpus][columns] ln(value / usual); NAN: none */
-    uint32_t *order;   /* GPUs, ordered by cohort */
+    uint32_t *columns;        /* [figures] column of the heat map; UINT32_MAX: none */
+    float *ratios;            /* [gpus][columns] ln(value / usual); NAN: none */
+    uint32_t *order;          /* GPUs, ordered by cohort */
+    const char *real_backend; /* of a GPU that is not simulated; NULL: all are simulated */
     struct fth_judge_cohort cohort;
     struct fth_judge_tails tails[3];
     double *small_p; /* all p-values of numbers below 0.01, for the severity */

@@ -1,10 +1,11 @@
 /* Does a size, a count or a text of a GPU differ from what its cohort has?
  *
  * Such figures are equal on all healthy GPUs of a model. The usual value is the one that more than
- * half of the other GPUs have. A value of the driver that differs is a finding. A measured value
- * can be wrong by chance. The probability of this is estimated in two ways, of which the smaller
- * counts: 1 - confidence of the value, and the rate of unusual values in the cohort. The number of
- * wrong values among the measurements of a healthy GPU then follows the binomial distribution.
+ * half of the GPUs have. A value that the driver reports and that differs is a finding. A measured
+ * value can be wrong by chance. The probability of this is estimated in two ways, of which the
+ * smaller one counts: 1 - confidence of the value, and the rate of unusual values in the cohort.
+ * The number of wrong values among the measurements of a healthy GPU then follows the binomial
+ * distribution.
  *
  * A value that many GPUs share is not a fault: it is a variant of the model. */
 #include "fleet/judge/judge.h"
@@ -43,6 +44,19 @@ static bool is_variant(const struct fth_judge_figure *figure, uint64_t gpus)
     return gpus >= VARIANT_GPUS && (double)gpus >= part * (double)figure->known_gpus;
 }
 
+/* Returns why the usual value cannot be trusted; NULL: it can. Of two GPUs that differ, the one
+ * with more of a part of the GPU is right. Of other figures, either value can be right. */
+static const char *missing_majority(const struct fth_judge_figure *figure)
+{
+    if (2 * figure->usual_gpus > figure->known_gpus)
+        return NULL;
+    if (figure->known_gpus > 2)
+        return "no value is shared by more than half of the GPUs";
+    return is_structure(figure->name) && !isnan(figure->usual_number)
+               ? NULL
+               : "the two GPUs differ, and which one is right is unknown";
+}
+
 enum fth_status fth_judge_exact_prepare(struct fth_judge *judge, struct fth_judge_figure *figure)
 {
     const struct fth_reference_figure *reference = figure->reference;
@@ -50,7 +64,7 @@ enum fth_status fth_judge_exact_prepare(struct fth_judge *judge, struct fth_judg
     figure->known_gpus = reference->other_gpus;
     for (size_t i = 0; i < reference->value_count; i++) {
         figure->known_gpus += reference->values[i].gpus;
-        /* Of equally common numbers, the largest: they are in ascending order. */
+        /* Of equally common numbers, the largest one counts. They are in ascending order. */
         if (!best || reference->values[i].gpus >= best->gpus)
             best = &reference->values[i];
     }
@@ -60,7 +74,7 @@ enum fth_status fth_judge_exact_prepare(struct fth_judge *judge, struct fth_judg
     }
     figure->usual = fth_fleet_intern(judge->fleet, best->text);
     if (!figure->usual)
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     char *end = NULL;
     figure->usual_number = fth_strtod(best->text, &end);
     if (end == best->text || *end != '\0')
@@ -69,11 +83,10 @@ enum fth_status fth_judge_exact_prepare(struct fth_judge *judge, struct fth_judg
     for (size_t i = 0; i < reference->value_count; i++)
         if (&reference->values[i] != best && is_variant(figure, reference->values[i].gpus))
             figure->variant_gpus += reference->values[i].gpus;
-    if (figure->known_gpus > 2 && 2 * best->gpus < figure->known_gpus) {
-        figure->why = "no value is shared by half of the GPUs";
-        return FTH_OK;
-    }
     if (reference->kind != FTH_FLEET_EXACT)
+        return FTH_OK; /* judge_state.c judges it */
+    figure->why = missing_majority(figure);
+    if (figure->why || figure->index == UINT32_MAX)
         return FTH_OK;
     struct fth_judge_cohort *cohort = &judge->cohort;
     cohort->exact_figures++;
@@ -150,6 +163,8 @@ static double chance_of(const struct fth_judge *judge, const struct fth_judge_fi
 {
     if (isnan(sample->confidence))
         return 0;
+    /* A rate is estimated as (odd + 0.5) / (all + 1): the mean of the posterior distribution with
+     * the prior of Jeffreys. If the cohort is its own reference, the GPU itself does not count. */
     const double own = judge->own ? 1 : 0;
     const double odd =
         fmax(0, (double)(figure->known_gpus - figure->usual_gpus - figure->variant_gpus) - own);
@@ -158,14 +173,6 @@ static double chance_of(const struct fth_judge *judge, const struct fth_judge_fi
     const double rate = sample->confidence < SURE ? (odd + 0.5) / ((double)figure->known_gpus + 1)
                                                   : fmax(pooled, odd / (double)figure->known_gpus);
     return binomial_tail(sample->deviating, sample->known, fmin(1 - sample->confidence, rate));
-}
-
-/* Returns whether the usual value can be trusted, and another value is not a variant. In a cohort
- * of two GPUs that differ, the larger number is the usual one. */
-static bool counts(const struct fth_judge_figure *figure, const struct fth_fleet_value *value)
-{
-    return !is_variant(figure, gpus_with(figure, value)) &&
-           (figure->known_gpus <= 2 || 2 * figure->usual_gpus > figure->known_gpus);
 }
 
 static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *result,
@@ -198,7 +205,7 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
         char text[40];
         finding.text = fth_judge_text(judge, fth_number_format(value->number, text, sizeof text));
         if (!finding.text)
-            return fth_no_memory(judge->error, "judge a fleet", NULL);
+            return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     }
     return fth_judge_add(judge, result, &finding);
 }
@@ -225,7 +232,7 @@ enum fth_status fth_judge_exact(struct fth_judge *judge, struct fth_fleet_result
                 odd += sample.deviating > 0;
                 continue;
             }
-            if (!sample.deviating || !counts(figure, sample.odd))
+            if (!sample.deviating || is_variant(figure, gpus_with(figure, sample.odd)))
                 continue;
             const double p = chance_of(judge, figure, &sample, odd);
             if (p * (double)cohort->exact_figures < FTH_JUDGE_SHARE_EXACT * judge->false_alarms)

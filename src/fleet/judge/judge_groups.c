@@ -19,6 +19,12 @@
 #define GROUP_FREEDOM 30
 /* Cohorts with fewer GPUs are not compared with others. Chosen. */
 #define MIN_COHORT 5
+/* Smallest spread of a cohort, for figures that are equal on all of its GPUs. Chosen: twice the
+ * smallest spread of judge_model.c, because a cohort also differs by circumstances. */
+#define MIN_COHORT_SPREAD 0.001
+/* Degrees of freedom that are added to those of the smaller cohort. Chosen: they stand for the
+ * larger cohort and for the smallest spread. */
+#define COHORT_FREEDOM 4.0
 
 /* A GPU with the name of its group, ordered by name. */
 struct member {
@@ -52,18 +58,30 @@ static enum fth_status add_group(struct fth_judge *judge,
     struct fth_fleet_judgement *judgement = judge->judgement;
     if (!fth_grow((void **)&judgement->groups, judgement->group_count, &judgement->group_capacity,
                   sizeof *judgement->groups))
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     judgement->groups[judgement->group_count++] = *group;
     return FTH_OK;
 }
 
-/* Returns the usual value of a column in the cohort of a GPU. */
-static double usual_of(const struct fth_judge *judge, uint32_t gpu, const char *figure)
+/* Returns the usual value of a column. If the members are of several cohorts, it is that of the
+ * cohort which most of those with a value are of. */
+static double usual_of(const struct fth_judge *judge, const struct member *members, size_t count,
+                       size_t column)
 {
-    const struct fth_fleet_cohort_summary *cohort =
-        &judge->judgement->cohorts[judge->fleet->gpus[gpu].cohort];
-    for (size_t i = 0; i < cohort->figure_count; i++)
-        if (strcmp(cohort->figures[i].name, figure) == 0)
+    const struct fth_fleet_judgement *judgement = judge->judgement;
+    const struct fth_fleet_cohort_summary *cohort = NULL;
+    for (size_t c = 0, most = 0; c < judgement->cohort_count; c++) {
+        size_t known = 0;
+        for (size_t i = 0; i < count; i++)
+            known += judge->fleet->gpus[members[i].gpu].cohort == c &&
+                     !isnan(judgement->results[members[i].gpu].scores[column]);
+        if (known > most) {
+            most = known;
+            cohort = &judgement->cohorts[c];
+        }
+    }
+    for (size_t i = 0; cohort && i < cohort->figure_count; i++)
+        if (strcmp(cohort->figures[i].name, judgement->columns[column]) == 0)
             return cohort->figures[i].median;
     return NAN;
 }
@@ -93,7 +111,7 @@ static enum fth_status judge_group(struct fth_judge *judge, const char *kind,
         const double effect = expm1(median_of(ratios, known));
         if (fabs(effect) < judge->min_effect)
             continue;
-        const double usual = usual_of(judge, members[0].gpu, judgement->columns[c]);
+        const double usual = usual_of(judge, members, count, c);
         FTH_TRY(add_group(judge, &(struct fth_fleet_group_finding){
                                      .kind = kind,
                                      .name = members[0].name,
@@ -108,8 +126,8 @@ static enum fth_status judge_group(struct fth_judge *judge, const char *kind,
     return FTH_OK;
 }
 
-/* Compares all groups of a kind. */
-static enum fth_status judge_kind(struct fth_judge *judge, bool hosts)
+/* Compares all hosts, or all groups of the user, with their cohorts. */
+static enum fth_status judge_members(struct fth_judge *judge, bool hosts)
 {
     const struct fth_fleet *fleet = judge->fleet;
     struct member *members = calloc(fleet->gpu_count + 1, sizeof *members);
@@ -117,7 +135,7 @@ static enum fth_status judge_kind(struct fth_judge *judge, bool hosts)
     enum fth_status status = FTH_OK;
     size_t count = 0, groups = 0;
     if (!members || !ratios) {
-        status = fth_no_memory(judge->error, "judge a fleet", NULL);
+        status = fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
         goto out;
     }
     for (size_t i = 0; i < fleet->gpu_count; i++) {
@@ -152,6 +170,13 @@ static bool same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Returns the variance of the median of a figure in a cohort. */
+static double median_variance(const struct fth_fleet_figure_summary *figure)
+{
+    return FTH_JUDGE_MEDIAN_VARIANCE * pow(fmax(figure->spread, MIN_COHORT_SPREAD), 2) /
+           (double)figure->gpu_count;
+}
+
 /* Compares the medians of two cohorts. */
 static enum fth_status compare_cohorts(struct fth_judge *judge, const char *kind, const char *name,
                                        const struct fth_fleet_cohort_summary *cohort,
@@ -166,12 +191,10 @@ static enum fth_status compare_cohorts(struct fth_judge *judge, const char *kind
                 b = &base->figures[j];
         if (!b || b->reason || a->gpu_count < MIN_COHORT || b->gpu_count < MIN_COHORT)
             continue;
-        /* A spread of 0.1 % at least, because equal values have none. The median has pi / 2 times
-         * the variance of the mean. */
-        const double variance = 1.5708 * (pow(fmax(a->spread, 0.001), 2) / (double)a->gpu_count +
-                                          pow(fmax(b->spread, 0.001), 2) / (double)b->gpu_count);
+        const double variance = median_variance(a) + median_variance(b);
         const double effect = a->median / b->median - 1;
-        const double freedom = 0.37 * (double)(FTH_MIN(a->gpu_count, b->gpu_count) - 1) + 4;
+        const double smaller = (double)FTH_MIN(a->gpu_count, b->gpu_count);
+        const double freedom = FTH_JUDGE_MAD_EFFICIENCY * (smaller - 1) + COHORT_FREEDOM;
         const double p = 2 * (double)cohort->figure_count * (double)judge->judgement->cohort_count *
                          fth_student_tail(fabs(log1p(effect)) / sqrt(variance), freedom);
         if (fabs(effect) < judge->min_effect || !(p < judge->false_alarms))
@@ -222,7 +245,7 @@ static enum fth_status judge_cohorts(struct fth_judge *judge)
 
 enum fth_status fth_judge_groups(struct fth_judge *judge)
 {
-    FTH_TRY(judge_kind(judge, true));
-    FTH_TRY(judge_kind(judge, false));
+    FTH_TRY(judge_members(judge, true));
+    FTH_TRY(judge_members(judge, false));
     return judge_cohorts(judge);
 }

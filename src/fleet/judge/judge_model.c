@@ -25,10 +25,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Standard deviation / median absolute deviation of a normal distribution. */
-#define MAD_SCALE 1.4826
 /* 75 % quantile of |x| for the standard normal distribution. */
 #define UPPER_QUARTILE 1.1503
+/* The deviations of n measurements from their own median are too small by the factor 1.4 for n = 2,
+ * 1.24 for 3, 1.11 for 5 and 1.05 for 10: simulated. 1 + OWN_MEDIAN / n is 1 % below to 5 % above
+ * these factors. */
+#define OWN_MEDIAN 0.8
 /* The default spread of a figure between GPUs of a cohort, and how many degrees of freedom it
  * counts as. Chosen: the spread of the figures of four H200s, with run-to-run noise, is 0.05 % to
  * 2.7 %, that of most bandwidths 0.2 % to 1 %. */
@@ -42,18 +44,13 @@
 /* The default spread between GPUs without the noise, for cohorts whose noise is known. Chosen: the
  * largest of four H200s is 0.4 %. */
 #define DEFAULT_BETWEEN 0.005
-/* Efficiency of the median absolute deviation (P. J. Huber, "Robust Statistics", 1981, section
- * 5.1): with N values it is as precise as a standard deviation from 0.37 N values. */
-#define MAD_EFFICIENCY 0.37
 /* Without the worst part d, the standard deviation of a normal distribution is too small by the
  * factor 1 + 1.37 d (d up to 1/4), and as precise as one from 0.6 N values: simulated. */
 #define TRIMMED_CORRECTION 1.37
 #define TRIMMED_EFFICIENCY 0.6
-/* Smallest standard deviation, for figures that are equal on all GPUs. Chosen: numbers have four
- * significant digits at least, so that rounding contributes up to 0.03 %. */
+/* Smallest standard deviation, for figures that are equal on all GPUs. Chosen: numbers have at
+ * least four significant digits, so that rounding contributes up to 0.03 %. */
 #define MIN_SPREAD 0.0005
-/* Efficiency of the median: its variance is pi / 2 times that of the mean. */
-#define MEDIAN_FACTOR 1.5708
 /* Tail: the quantile that TAIL_GPUS of the GPUs exceed. Chosen: five values are the fewest that
  * give the quantile with a standard deviation of about 6 % (1,000 GPUs). */
 #define TAIL_GPUS 5.0
@@ -214,9 +211,10 @@ static const double *student_ratios(struct fth_judge_tails *tails, double level,
     return tails->ratios;
 }
 
-/* Returns the degrees of freedom with which the ratio of two quantiles, of which the part `level`
- * exceeds the outer one, is `ratio`. *stretch gets
- * how much larger the ratio is than any distribution has it, otherwise 1. */
+/* Returns the degrees of freedom of the t distribution whose outer quantile, which the part `level`
+ * exceeds, is `ratio` times its inner quantile. `ratios` has this ratio for each candidate
+ * (student_ratios). If even the heaviest tail has a smaller ratio, *stretch gets the factor by
+ * which it is smaller; otherwise 1. */
 static double freedom_for(const double *ratios, double level, double ratio, double *stretch)
 {
     *stretch = fmax(1, ratio / ratios[0]);
@@ -232,7 +230,7 @@ static double freedom_for(const double *ratios, double level, double ratio, doub
 static void fit_tail(const struct fth_judge_figure *figure, struct fth_judge_tails *tails,
                      struct fth_judge_model *model, double *scale)
 {
-    const double unit = *scale / MAD_SCALE; /* the median absolute deviation */
+    const double unit = *scale / FTH_JUDGE_MAD_SCALE; /* the median absolute deviation */
     const double level = fmin(0.1, fmax(TAIL_GPUS / model->gpus, 5e-4));
     const double worse_level = fmax(level, WORSE_LEVEL);
     const double allowance = level > 0.01 ? SMALL_ALLOWANCE : TAIL_ALLOWANCE;
@@ -255,24 +253,18 @@ static size_t bin_of(double z)
     return (size_t)fmin(COMMON_BINS - 1, z * COMMON_BINS_PER_UNIT);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 enum fth_status fth_judge_common_spread(struct fth_judge *judge)
 {
     struct fth_judge_cohort *cohort = &judge->cohort;
     double *spreads = calloc(cohort->figure_count + 1, sizeof *spreads);
     size_t count = 0;
     if (!spreads)
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t f = 0; f < cohort->figure_count; f++)
         if (cohort->figures[f].point_count && !cohort->figures[f].why &&
             cohort->figures[f].model.gpus >= 4)
             spreads[count++] = cohort->figures[f].model.raw;
-    qsort(spreads, count, sizeof *spreads, compare);
+    qsort(spreads, count, sizeof *spreads, fth_fleet_compare_numbers);
     const double common = count ? fmin(spreads[3 * count / 4], MAX_DEFAULT) : 0;
     free(spreads);
     for (size_t f = 0; f < cohort->figure_count && common > DEFAULT_SPREAD; f++) {
@@ -300,7 +292,7 @@ void fth_judge_common_tail(struct fth_judge_cohort *cohort)
             continue;
         const double deviation =
             deviation_of(figure, SIZE_MAX, figure->model.gpus, figure->model.centre);
-        if (deviation * MAD_SCALE < COMMON_MIN ||
+        if (deviation * FTH_JUDGE_MAD_SCALE < COMMON_MIN ||
             (figure->direction > 0 && deviation * exp(figure->model.centre) < COMMON_STEPS))
             continue;
         for (size_t i = 0; i < figure->point_count; i++) {
@@ -338,7 +330,7 @@ void fth_judge_common_tail(struct fth_judge_cohort *cohort)
  * larger odd numbers, too large by up to 22 % for even numbers. */
 static double median_variance(double runs)
 {
-    return MEDIAN_FACTOR / (runs + MEDIAN_FACTOR - 1);
+    return FTH_JUDGE_MEDIAN_VARIANCE / (runs + FTH_JUDGE_MEDIAN_VARIANCE - 1);
 }
 
 /* Returns the deviation that the part `level` of the measurements exceeds. Deviations beyond a gap
@@ -363,20 +355,25 @@ static double outer_deviation(const struct fth_sketch *repeats, double level, do
     return 0;
 }
 
-/* Sets the variance of one measurement, and how many there are per GPU. */
+/* Sets the variance of one measurement, how much of it is in the medians of the GPUs, and the tail
+ * of single measurements. */
 static void fit_noise(const struct fth_reference_figure *reference, struct fth_judge_tails *tails,
                       struct fth_judge_model *model)
 {
     model->noise2 = NAN;
-    model->runs = 1;
+    model->noise_part = 1;
     model->noise_freedom = MAX_FREEDOM;
     if (reference->repeats.count < 4 || !reference->gpus.count)
         return;
     const double count = (double)reference->repeats.count;
-    model->runs = fmax(1, count / (double)reference->gpus.count);
-    /* The deviations are from the GPU's own median, which makes them too small by the factor
-     * 1.4 (2 measurements), 1.24 (3), 1.11 (5), 1.05 (10): simulated. */
-    const double correction = 1 + 0.8 / fmax(2, model->runs);
+    const double gpus = (double)reference->gpus.count;
+    /* A reference can lack the number of GPUs with several measurements (files of an earlier form).
+     * All GPUs are then assumed to have several. */
+    const double repeated =
+        fmin(reference->repeated_gpus ? (double)reference->repeated_gpus : gpus, count / 2);
+    const double runs = count / repeated; /* of each of these GPUs, on average; at least 2 */
+    model->noise_part = fmin(1, (gpus - repeated + repeated * median_variance(runs)) / gpus);
+    const double correction = 1 + OWN_MEDIAN / runs;
     const double quartile = fth_sketch_quantile(&reference->repeats, 0.75) - 1;
     model->noise2 = pow(correction * quartile / UPPER_QUARTILE, 2);
     if (count < FTH_JUDGE_LEAVE_OUT || !(quartile > 0))
@@ -398,7 +395,7 @@ static double combine(const struct fth_judge_model *model, double scale, double 
     double default2 = model->default_spread * model->default_spread;
     /* If the noise is known, only the difference between GPUs is assumed. */
     if (!isnan(model->noise2) && model->default_spread <= DEFAULT_SPREAD)
-        default2 = DEFAULT_BETWEEN * DEFAULT_BETWEEN + model->noise2 * median_variance(model->runs);
+        default2 = DEFAULT_BETWEEN * DEFAULT_BETWEEN + model->noise2 * model->noise_part;
     /* A default that the measurements contradict counts less. */
     const double weight = DEFAULT_FREEDOM * fmin(1, default2 / fmax(scale * scale, 1e-12));
     *freedom = fmax(1, weight + measured);
@@ -413,10 +410,11 @@ void fth_judge_model_fit(const struct fth_judge_figure *figure, size_t without,
     model->centre = median_of(figure, without, model->gpus);
     if (tails)
         fit_noise(figure->reference, &tails[1], model);
-    double measured = MAD_EFFICIENCY * (model->gpus - 1), freedom;
-    double scale = model->gpus < FTH_JUDGE_LEAVE_OUT
-                       ? trimmed_of(figure, without, model->gpus, &measured)
-                       : MAD_SCALE * deviation_of(figure, without, model->gpus, model->centre);
+    double measured = FTH_JUDGE_MAD_EFFICIENCY * (model->gpus - 1), freedom;
+    double scale =
+        model->gpus < FTH_JUDGE_LEAVE_OUT
+            ? trimmed_of(figure, without, model->gpus, &measured)
+            : FTH_JUDGE_MAD_SCALE * deviation_of(figure, without, model->gpus, model->centre);
     model->raw = scale;
     scale = fmax(combine(model, scale, measured, &freedom), MIN_SPREAD);
     /* The fewer GPUs there are, the less is known about the tail. Chosen: 10 degrees of freedom
@@ -435,12 +433,12 @@ double fth_judge_spread(const struct fth_judge_model *model, size_t runs)
     double variance = model->total2;
     if (!isnan(model->noise2)) {
         const double noise2 = model->noise2 * median_variance((double)runs);
-        const double between2 =
-            fmax(0, model->total2 - model->noise2 * median_variance(model->runs));
+        const double between2 = fmax(0, model->total2 - model->noise2 * model->noise_part);
         variance = fmax(between2 + noise2, MIN_SPREAD * MIN_SPREAD);
     }
     /* The centre is uncertain, too. */
-    variance += model->total2 * (model->gpus > 2 ? MEDIAN_FACTOR : 1) / fmax(1, model->gpus);
+    variance +=
+        model->total2 * (model->gpus > 2 ? FTH_JUDGE_MEDIAN_VARIANCE : 1) / fmax(1, model->gpus);
     return sqrt(variance);
 }
 

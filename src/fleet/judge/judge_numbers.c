@@ -6,7 +6,7 @@
  * min(threshold, P_f), where P_f is the probability that a healthy GPU is worse by min_effect. The
  * threshold is the largest for which the sum over the figures is within the permitted rate
  * (Bonferroni's inequality, which holds for figures that depend on each other). Figures that hardly
- * vary thus cost nothing, and leave the permitted rate to those that do.
+ * vary need next to nothing of the permitted rate, and leave it to those that vary.
  *
  * A GPU with several measurements is judged by its median. Its worst measurement is judged, too, so
  * that intermittent faults are found; it must pass a threshold of its own, with the p-value
@@ -18,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Latencies in descriptions are rounded to this unit; a difference of one unit is not one. */
+/* Latencies in descriptions are rounded to this unit. A difference of one unit can come from
+ * rounding; a finding needs MIN_UNITS. */
 #define RESOLUTION 0.1
+#define MIN_UNITS 1.5
 /* A finding is severe only if its effect is at least this large (docs/fleets.md). */
 #define SEVERE_EFFECT 0.05
 /* Rate of false discoveries among severe findings (Y. Benjamini and Y. Hochberg, "Controlling the
@@ -27,12 +29,25 @@
 #define SEVERE_RATE 0.01
 /* 99 % quantile of the standard normal distribution. */
 #define NORMAL_99 2.3263
+/* If only a value that differs by more than this factor is found in 99 % of cases, no effect is
+ * detectable. Chosen: figures of two to four GPUs that differ widely would have effects of many
+ * thousand percent, or of nearly -100 %. */
+#define MAX_DETECTABLE 10.0
+/* Rounds in which a threshold is computed (threshold_for), and by how much it must grow for another
+ * round. Chosen: 0.1 % of a p-value makes no difference. */
+enum { MAX_ROUNDS = 30 };
+#define MIN_GROWTH 1.001
+/* The histogram of a figure reaches from the median to this many standard deviations, or to this
+ * many times the smallest effect. Chosen: outliers beyond are in the outermost bins, so that the
+ * others remain distinguishable. */
+#define HISTOGRAM_DEVIATIONS 12.0
+#define HISTOGRAM_EFFECTS 5.0
 /* Maximum number of measurements for which majority_tail() is computed: the number of ways to
  * choose a majority of 1,030 exceeds the largest double. With as many, the majority has no effect.
  */
 #define MAX_MAJORITY_RUNS 1000
-/* Below this many standard deviations the p-value is not computed, because no threshold is near:
- * it is above 0.02. */
+/* Below this many standard deviations, the p-value is above 0.02 and thus above every threshold. It
+ * is not computed. */
 #define NOTABLE 2.0
 
 /* Returns the smallest effect that counts for a figure. */
@@ -41,7 +56,7 @@ static double smallest_effect(const struct fth_judge *judge, const char *name, d
     double effect = judge->min_effect;
     if (fth_ends_with(name, "_cycles") || fth_ends_with(name, "_ns") ||
         fth_ends_with(name, "cycles_per_instruction"))
-        effect = fmax(effect, 1.5 * RESOLUTION / median);
+        effect = fmax(effect, MIN_UNITS * RESOLUTION / median);
     return effect;
 }
 
@@ -56,7 +71,7 @@ enum fth_status fth_judge_number_prepare(struct fth_judge *judge, struct fth_jud
     }
     figure->points = calloc(count, sizeof *figure->points);
     if (!figure->points)
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct fth_sketch_bin *bin = &reference->gpus.bins[i];
         figure->points[i] = (struct fth_judge_point){fth_sketch_bin_log(bin), bin->count};
@@ -126,7 +141,7 @@ static double threshold_for(const struct fth_judge_cohort *cohort, double permit
     double threshold = permitted / (double)(figures ? figures : 1);
     /* The threshold grows in each round, as figures that need less than it leave the rest to the
      * others. */
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         double taken = 0;
         size_t open = 0;
         for (size_t i = 0; i < cohort->figure_count; i++) {
@@ -140,7 +155,7 @@ static double threshold_for(const struct fth_judge_cohort *cohort, double permit
                 taken += p;
         }
         const double next = open ? (permitted - taken) / (double)open : permitted;
-        if (!(next > threshold * 1.001))
+        if (!(next > threshold * MIN_GROWTH))
             break;
         threshold = next;
     }
@@ -179,7 +194,7 @@ static enum fth_status note_small(struct fth_judge *judge, double p)
         return FTH_OK;
     if (!fth_grow((void **)&judge->small_p, judge->small_count, &judge->small_capacity,
                   sizeof *judge->small_p))
-        return fth_no_memory(judge->error, "judge a fleet", NULL);
+        return fth_no_memory(judge->error, FTH_JUDGE_OPERATION, NULL);
     judge->small_p[judge->small_count++] = p;
     return FTH_OK;
 }
@@ -223,23 +238,33 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
     return fth_judge_add(judge, result, &finding);
 }
 
-/* A figure of zero or an infinite one is a fault by itself. */
-static enum fth_status report_zero(struct fth_judge *judge, struct fth_fleet_result *result,
-                                   const struct test *test)
+/* Returns whether no working GPU can have the value: zero, or an infinite one. */
+static bool is_impossible(double value)
+{
+    return !(value > 0) || !isfinite(value);
+}
+
+/* Adds a finding for an impossible value, which is a fault by itself. */
+static enum fth_status report_impossible(struct fth_judge *judge, struct fth_fleet_result *result,
+                                         const struct test *test, double value)
 {
     struct fth_fleet_finding finding = {
         .figure = test->figure->name,
         .kind = test->figure->reference->kind,
-        .value = test->value,
+        .value = value,
         .usual = exp(test->model.centre),
-        .effect = -1,
+        .effect = value > 0 ? INFINITY : -1,
         .worse = true,
         .distance = NAN,
         .measurements = test->runs,
-        .deviating = test->runs,
         .severe = true,
-        .note = "The figure is zero.",
+        .note = value > 0 ? "The figure is infinite." : "The figure is zero.",
     };
+    for (size_t i = 0; i < test->gpu->measurement_count; i++) {
+        const struct fth_fleet_value *v =
+            fth_fleet_find(fth_judge_measurement(judge->fleet, test->gpu, i), test->figure->index);
+        finding.deviating += v && v->number == value;
+    }
     return fth_judge_add(judge, result, &finding);
 }
 
@@ -261,11 +286,8 @@ static enum fth_status test_worst(struct fth_judge *judge, struct fth_fleet_resu
                                   const struct test *test, double threshold)
 {
     const double value = worst_of(judge->fleet, test);
-    if (!(value > 0)) {
-        struct test zero = *test;
-        zero.value = value;
-        return report_zero(judge, result, &zero);
-    }
+    if (is_impossible(value))
+        return report_impossible(judge, result, test, value);
     const double ratio = log(value) - test->model.centre;
     if (fabs(expm1(ratio)) < test->figure->min_effect)
         return FTH_OK;
@@ -282,8 +304,8 @@ static enum fth_status test_number(struct fth_judge *judge, struct fth_fleet_res
 {
     const struct fth_judge_figure *figure = test->figure;
     test->model = figure->model;
-    if (!(test->value > 0) || !isfinite(test->value))
-        return report_zero(judge, result, test);
+    if (is_impossible(test->value))
+        return report_impossible(judge, result, test, test->value);
     const double x = log(test->value);
     if (judge->own && figure->model.gpus < FTH_JUDGE_LEAVE_OUT)
         fth_judge_model_fit(figure, fth_judge_point_near(figure, x), NULL, &test->model);
@@ -318,14 +340,7 @@ enum fth_status fth_judge_numbers(struct fth_judge *judge, struct fth_fleet_resu
         if (!is_number(figure))
             continue;
         test.figure = figure;
-        if (gpu->measurement_count == 1) {
-            const struct fth_fleet_value *value =
-                fth_fleet_find(fth_judge_measurement(judge->fleet, gpu, 0), figure->index);
-            test.value = value ? value->number : NAN;
-            test.runs = 1;
-        } else {
-            test.value = fth_fleet_gpu_median(judge->fleet, gpu, figure->index, &test.runs);
-        }
+        test.value = fth_fleet_gpu_median(judge->fleet, gpu, figure->index, &test.runs);
         if (isnan(test.value))
             continue;
         ++*judged;
@@ -336,17 +351,12 @@ enum fth_status fth_judge_numbers(struct fth_judge *judge, struct fth_fleet_resu
 
 /* ---- severity ---- */
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void fth_judge_severity(struct fth_judge *judge)
 {
     double limit = 0;
     if (judge->small_count)
-        qsort(judge->small_p, judge->small_count, sizeof *judge->small_p, compare);
+        qsort(judge->small_p, judge->small_count, sizeof *judge->small_p,
+              fth_fleet_compare_numbers);
     for (size_t i = judge->small_count; i > 0 && !(limit > 0); i--)
         if (judge->small_p[i - 1] <= SEVERE_RATE * (double)i / judge->tests)
             limit = judge->small_p[i - 1];
@@ -369,7 +379,8 @@ static void fill_bins(const struct fth_judge_figure *figure,
                       struct fth_fleet_figure_summary *summary)
 {
     const struct fth_judge_point *points = figure->points;
-    const double reach = fmax(12 * sqrt(figure->model.total2), 5 * figure->min_effect);
+    const double reach = fmax(HISTOGRAM_DEVIATIONS * sqrt(figure->model.total2),
+                              HISTOGRAM_EFFECTS * figure->min_effect);
     const double low = exp(fmax(points[0].x, figure->model.centre - reach) - 1e-4);
     const double high =
         exp(fmin(points[figure->point_count - 1].x, figure->model.centre + reach) + 1e-4);
@@ -391,7 +402,7 @@ void fth_judge_number_summary(struct fth_judge *judge, const struct fth_judge_fi
     if (!reference->gpus.count)
         return;
     summary->median = fth_sketch_quantile(&reference->gpus, 0.5);
-    summary->spread = 1.4826 * fth_sketch_deviation(&reference->gpus, summary->median);
+    summary->spread = FTH_JUDGE_MAD_SCALE * fth_sketch_deviation(&reference->gpus, summary->median);
     summary->low = fth_sketch_quantile(&reference->gpus, 0.01);
     summary->high = fth_sketch_quantile(&reference->gpus, 0.99);
     if (!is_number(figure))
@@ -403,6 +414,7 @@ void fth_judge_number_summary(struct fth_judge *judge, const struct fth_judge_fi
     const double reach = fmax(log1p(figure->min_effect),
                               spread * fth_student_quantile(threshold, figure->model.freedom)) +
                          NORMAL_99 * spread;
-    summary->detectable = fabs(expm1(figure->direction * reach));
+    if (reach <= log(MAX_DETECTABLE))
+        summary->detectable = fabs(expm1(figure->direction * reach));
     fill_bins(figure, summary);
 }

@@ -1,5 +1,6 @@
 /* Is a state that the driver reports a fault by itself? Each rule looks at one or two figures of
- * the latest measurement that has them. The rules about counters compare with the cohort. */
+ * the latest measurement that has them. Earlier measurements only show for how long the state has
+ * been a fault. The rules about counters compare with the other GPUs of the cohort. */
 #include "fleet/judge/judge.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ enum test {
      * NVLinks. */
     BELOW_OTHER_AND_COHORT,
     CONTAINS, /* a text that must not contain `other` */
-    MANY,     /* a counter that must not be far above that of the cohort */
+    MANY,     /* a counter that must not be far above those of other GPUs */
 };
 struct rule {
     const char *figure;
@@ -62,11 +63,12 @@ static const struct rule rules[] = {
      "The NVLinks have far more errors than those of other GPUs."},
 };
 
-/* A counter is far above the cohort if it is at least the first number (by figure; chosen: fewer
- * events occur on healthy GPUs that have run for years) and ten times what 95 % of the GPUs have
- * at most. */
+/* A counter is far above those of other GPUs if it is more than MANY_FACTOR times what the part
+ * MANY_QUANTILE of them has at most, and at least many_from(). All chosen. */
 #define MANY_FACTOR 10.0
 #define MANY_QUANTILE 0.95
+/* Returns the smallest count that can be a fault. Healthy GPUs that have run for years have fewer
+ * events. */
 static double many_from(const char *figure)
 {
     return strstr(figure, "remapped_rows") ? 4 : strstr(figure, "pcie_replays") ? 10000 : 100;
@@ -83,20 +85,6 @@ static const struct fth_fleet_value *latest(const struct fth_fleet *fleet,
     return found;
 }
 
-/* Returns what the part MANY_QUANTILE of the reference has at most; NAN: unknown. */
-static double upper_count(const struct fth_reference_figure *figure)
-{
-    uint64_t all = figure->other_gpus, seen = 0;
-    for (size_t i = 0; i < figure->value_count; i++)
-        all += figure->values[i].gpus;
-    for (size_t i = 0; i < figure->value_count; i++) {
-        seen += figure->values[i].gpus;
-        if ((double)seen >= MANY_QUANTILE * (double)all)
-            return fth_strtod(figure->values[i].text, NULL);
-    }
-    return NAN; /* more different values than the reference keeps */
-}
-
 static const struct fth_judge_figure *figure_of(const struct fth_judge *judge, uint32_t index)
 {
     const uint32_t slot = judge->cohort.slots[index];
@@ -110,12 +98,41 @@ static bool below_cohort(const struct fth_judge *judge, const struct fth_fleet_v
     return figure && figure->usual && figure->usual_number > value->number;
 }
 
-/* Applies a rule. *usual gets what the value should be; NAN: nothing in particular. */
-static bool applies(const struct fth_judge *judge, const struct rule *rule,
-                    const struct fth_fleet_value *value, const struct fth_fleet_value *other,
-                    double *usual)
+/* The rule that is applied to a GPU. */
+struct check {
+    const struct fth_judge *judge;
+    const struct fth_fleet_gpu *gpu;
+    const struct rule *rule;
+    double upper; /* MANY: what most other GPUs have at most; NAN: unknown */
+};
+
+/* Returns what the part MANY_QUANTILE of the other GPUs has at most; NAN: unknown. */
+static double upper_count(const struct check *check, uint32_t index)
 {
-    const struct fth_judge_figure *figure = figure_of(judge, value->figure);
+    const struct fth_judge_figure *judged = figure_of(check->judge, index);
+    if (!judged)
+        return NAN;
+    /* The value with which the GPU itself is part of the reference; NAN: it is not. */
+    const double own =
+        check->judge->own ? fth_fleet_gpu_mode(check->judge->fleet, check->gpu, index) : NAN;
+    /* The distribution has 1 + the number. */
+    const double upper = fth_sketch_upper(&judged->reference->gpus, MANY_QUANTILE,
+                                          isnan(own) ? NAN : 1 + fth_reference_round(own));
+    return fth_reference_round(round(upper - 1));
+}
+
+/* Returns whether the rule compares the figure with a second one. */
+static bool has_other(const struct rule *rule)
+{
+    return rule->test == BELOW_OTHER || rule->test == BELOW_OTHER_AND_COHORT;
+}
+
+/* Returns whether a value is a fault. *usual gets what the value should be; NAN: nothing in
+ * particular. */
+static bool is_fault(const struct check *check, const struct fth_fleet_value *value,
+                     const struct fth_fleet_value *other, double *usual)
+{
+    const struct rule *rule = check->rule;
     *usual = NAN;
     switch (rule->test) {
     case ABOVE_ZERO: *usual = 0; return value->number > 0;
@@ -124,34 +141,45 @@ static bool applies(const struct fth_judge *judge, const struct rule *rule,
     case BELOW_OTHER_AND_COHORT:
         *usual = other ? other->number : NAN;
         return other && value->number < other->number &&
-               (rule->test == BELOW_OTHER || below_cohort(judge, value));
+               (rule->test == BELOW_OTHER || below_cohort(check->judge, value));
     case CONTAINS: return value->text && strstr(value->text, rule->other);
     case MANY:
-        *usual = figure ? upper_count(figure->reference) : NAN;
-        return value->number >= many_from(rule->figure) && value->number > MANY_FACTOR * *usual;
+        *usual = check->upper;
+        return value->number >= many_from(rule->figure) &&
+               value->number > MANY_FACTOR * check->upper;
     }
     return false;
 }
 
-/* Returns how many measurements have the value, and in *known how many have any. */
-static size_t with_value(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
-                         const struct fth_fleet_value *value, size_t *known)
+/* Counts the measurements that have the figure, and those in which it is a fault. */
+static void count_faults(const struct check *check, uint32_t index,
+                         struct fth_fleet_finding *finding)
 {
-    size_t same = 0;
-    *known = 0;
-    for (size_t i = 0; i < gpu->measurement_count; i++) {
-        const struct fth_fleet_value *v =
-            fth_fleet_find(fth_judge_measurement(fleet, gpu, i), value->figure);
-        *known += v != NULL;
-        same += v && (v->number == value->number || (v->text && v->text == value->text));
+    const struct fth_fleet *fleet = check->judge->fleet;
+    const struct fth_fleet_value *latest_other =
+        has_other(check->rule) ? latest(fleet, check->gpu, check->rule->other) : NULL;
+    finding->lasting = true;
+    for (size_t i = 0; i < check->gpu->measurement_count; i++) {
+        const struct fth_fleet_measurement *measurement =
+            fth_judge_measurement(fleet, check->gpu, i);
+        const struct fth_fleet_value *value = fth_fleet_find(measurement, index);
+        const struct fth_fleet_value *other =
+            latest_other ? fth_fleet_find(measurement, latest_other->figure) : NULL;
+        double unused;
+        if (!value)
+            continue;
+        const bool fault = is_fault(check, value, other ? other : latest_other, &unused);
+        finding->measurements++;
+        finding->lasting = finding->lasting && (fault || !finding->deviating);
+        finding->deviating += fault;
     }
-    return same;
 }
 
 static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *result,
-                              const struct rule *rule, const struct fth_fleet_value *value,
+                              const struct check *check, const struct fth_fleet_value *value,
                               double usual)
 {
+    const struct rule *rule = check->rule;
     const bool text = isnan(value->number);
     struct fth_fleet_finding finding = {
         .figure = judge->fleet->figures[value->figure].name,
@@ -168,26 +196,26 @@ static enum fth_status report(struct fth_judge *judge, struct fth_fleet_result *
         .severe = rule->severe,
         .note = rule->note,
     };
-    finding.deviating =
-        with_value(judge->fleet, &judge->fleet->gpus[result->gpu], value, &finding.measurements);
+    count_faults(check, value->figure, &finding);
     return fth_judge_add(judge, result, &finding);
 }
 
 enum fth_status fth_judge_state(struct fth_judge *judge, struct fth_fleet_result *result)
 {
-    const struct fth_fleet_gpu *gpu = &judge->fleet->gpus[result->gpu];
     const struct fth_fleet *fleet = judge->fleet;
+    struct check check = {.judge = judge, .gpu = &fleet->gpus[result->gpu]};
     for (size_t i = 0; i < FTH_COUNT(rules); i++) {
-        const struct fth_fleet_value *value = latest(fleet, gpu, rules[i].figure);
-        if (!value)
+        check.rule = &rules[i];
+        const struct fth_fleet_value *value = latest(fleet, check.gpu, rules[i].figure);
+        /* Small counts are never faults. This saves the search for what other GPUs have. */
+        if (!value || (rules[i].test == MANY && !(value->number >= many_from(rules[i].figure))))
             continue;
+        check.upper = rules[i].test == MANY ? upper_count(&check, value->figure) : NAN;
         const struct fth_fleet_value *other =
-            rules[i].test == BELOW_OTHER || rules[i].test == BELOW_OTHER_AND_COHORT
-                ? latest(fleet, gpu, rules[i].other)
-                : NULL;
+            has_other(&rules[i]) ? latest(fleet, check.gpu, rules[i].other) : NULL;
         double usual;
-        if (applies(judge, &rules[i], value, other, &usual))
-            FTH_TRY(report(judge, result, &rules[i], value, usual));
+        if (is_fault(&check, value, other, &usual))
+            FTH_TRY(report(judge, result, &check, value, usual));
     }
     return FTH_OK;
 }

@@ -225,16 +225,18 @@ enum fth_status fth_fleet_builder_put(struct fth_fleet_builder *builder, const c
 }
 
 /* Finds the host in the name of a file HOST-GPU-UUID.json, which 'fathom topo -o %h-%g.json'
- * writes. NULL: the name has another form. */
-static const char *host_of_file(struct fth_fleet_builder *builder, const char *file)
+ * writes. *host remains NULL if the name has another form. Returns false without memory. */
+static bool host_of_file(struct fth_fleet_builder *builder, const char *file, const char **host)
 {
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
     const char *end = strstr(name, "-GPU-");
     if (!end || end == name)
-        return NULL;
+        return true;
     builder->text.size = 0;
     fth_buffer_append(&builder->text, name, (size_t)(end - name));
-    return builder->text.failed ? NULL : fth_fleet_intern(builder->fleet, builder->text.data);
+    if (!builder->text.failed)
+        *host = fth_fleet_intern(builder->fleet, builder->text.data);
+    return *host != NULL;
 }
 
 enum fth_status fth_fleet_builder_finish(struct fth_fleet_builder *builder, struct fth_error *error)
@@ -244,8 +246,8 @@ enum fth_status fth_fleet_builder_finish(struct fth_fleet_builder *builder, stru
     if (builder->measured_at && !fth_fleet_time_parse(builder->measured_at, &draft->time))
         return fth_fail(error, FTH_INVALID, operation, draft->file,
                         "'%s' is not a time such as 2026-11-18T11:09:37Z", builder->measured_at);
-    if (!gpu->host)
-        gpu->host = host_of_file(builder, draft->file);
+    if (!gpu->host && !host_of_file(builder, draft->file, &gpu->host))
+        return fth_no_memory(error, operation, draft->file);
     if (!gpu->board && (builder->part_number || builder->vbios)) {
         builder->text.size = 0;
         fth_buffer_format(&builder->text, "%s%s%s",

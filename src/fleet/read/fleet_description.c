@@ -13,7 +13,7 @@ static const char operation[] = "read a measurement";
 struct items {
     double *numbers;
     const char **texts;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Reads a list of numbers or of texts. False: no memory. *valid: it is such a list. */

@@ -1,20 +1,16 @@
 /* Reads files and folders of measurements with several threads. Each thread takes the next piece of
  * the input and adds its measurements to a fleet of its own, the part. Afterwards the parts are
  * merged in the order of the pieces, so the result does not depend on the number of threads. */
+#include "base/parallel/parallel.h"
 #include "fleet/read/fleet_source.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char operation[] = "read measurements";
 
-/* Lines of a piece that are reported as problems. Chosen: it bounds the memory that a file of
- * another kind takes. */
-enum { MAX_PROBLEMS_PER_PIECE = 20 };
 /* Chosen: the files of more threads are not read faster. */
 enum { DEFAULT_MAX_THREADS = 8, MAX_THREADS = 64 };
 
@@ -31,17 +27,14 @@ struct worker {
     struct fth_fleet_piece piece;
     struct share *shares;
     size_t share_count, share_capacity;
-    pthread_t thread;
 };
 
 /* What the threads share. */
 struct pool {
     struct fth_fleet_source source;
     const struct fth_log *log;
-    pthread_mutex_t lock; /* protects the source, the log, status and error */
-    atomic_bool stop;     /* set after a failure */
-    enum fth_status status;
-    struct fth_error *error;
+    struct worker *workers;      /* one per thread */
+    struct fth_parallel threads; /* its lock protects the source, the log and the errors below */
     /* Why the first piece that gave nothing could not be read. */
     struct fth_error first_error;
     size_t first_error_piece;
@@ -55,6 +48,7 @@ static enum fth_status add_problem(struct worker *worker, size_t line,
                                    const struct fth_error *problem, struct fth_error *error)
 {
     struct pool *pool = worker->pool;
+    struct fth_fleet *part = worker->builder.fleet;
     const struct fth_fleet_piece *piece = &worker->piece;
     struct fth_buffer reason = {0};
     /* The reader of JSON counts lines from the beginning of its text. */
@@ -66,18 +60,18 @@ static enum fth_status add_problem(struct worker *worker, size_t line,
     else
         fth_buffer_text(&reason, problem->cause);
     enum fth_status status =
-        reason.failed
-            ? fth_no_memory(error, operation, piece->file->path)
-            : fth_fleet_add_problem(worker->builder.fleet, piece->file->name, reason.data, error);
+        reason.failed ? fth_no_memory(error, operation, piece->file->path)
+                      : fth_fleet_add_problem(part, piece->file->name, reason.data, error);
     if (status == FTH_OK) {
-        pthread_mutex_lock(&pool->lock);
+        part->problems[part->problem_count - 1].lines = line ? 1 : 0;
+        pthread_mutex_lock(&pool->threads.lock);
         if (piece->number < pool->first_error_piece) {
             pool->first_error_piece = piece->number;
             pool->first_error = FTH_NO_ERROR;
             fth_fail(&pool->first_error, problem->status, operation, piece->file->name, "%s",
                      reason.data);
         }
-        pthread_mutex_unlock(&pool->lock);
+        pthread_mutex_unlock(&pool->threads.lock);
     }
     fth_buffer_fini(&reason);
     return status;
@@ -89,13 +83,15 @@ static bool is_problem(enum fth_status status)
     return status != FTH_OK && status != FTH_NO_MEMORY && status != FTH_INTERRUPTED;
 }
 
-/* Adds the measurements of the lines of a piece. */
+/* Adds the measurements of the lines of a piece. Damaged lines give one problem, with the reason of
+ * the first one and the number of lines. */
 static enum fth_status add_lines(struct worker *worker, struct fth_error *error)
 {
     const struct fth_fleet_piece *piece = &worker->piece;
     const char *text = piece->text.data;
     struct fth_buffer name = {0};
-    size_t line = piece->line, problems = 0;
+    struct fth_fleet *part = worker->builder.fleet;
+    size_t line = piece->line, damaged = 0;
     enum fth_status status = FTH_OK;
     for (size_t at = 0, size; status == FTH_OK && at < piece->text.size; at += size + 1, line++) {
         struct fth_error own = FTH_NO_ERROR;
@@ -113,16 +109,11 @@ static enum fth_status add_lines(struct worker *worker, struct fth_error *error)
                 fth_error_move(error, &own);
             continue;
         }
-        status = FTH_OK;
-        if (++problems <= MAX_PROBLEMS_PER_PIECE)
-            status = add_problem(worker, line, &own, error);
+        status = damaged ? FTH_OK : add_problem(worker, line, &own, error);
+        damaged++;
     }
-    if (status == FTH_OK && problems > MAX_PROBLEMS_PER_PIECE) {
-        struct fth_error more = FTH_NO_ERROR;
-        fth_fail(&more, FTH_INVALID, operation, NULL, "%zu further lines near this one as well",
-                 problems - MAX_PROBLEMS_PER_PIECE);
-        status = add_problem(worker, line - 1, &more, error);
-    }
+    if (damaged && status == FTH_OK)
+        part->problems[part->problem_count - 1].lines = damaged;
     fth_buffer_fini(&name);
     return status;
 }
@@ -154,12 +145,12 @@ static enum fth_status take_piece(struct worker *worker, bool *more, struct fth_
 {
     struct pool *pool = worker->pool;
     struct fth_error own = FTH_NO_ERROR;
-    pthread_mutex_lock(&pool->lock);
+    pthread_mutex_lock(&pool->threads.lock);
     enum fth_status status = fth_fleet_source_next(&pool->source, &worker->piece, more, &own);
     if (*more && pool->source.is_folder)
         fth_log_progress(pool->log, operation,
                          (double)pool->source.current / (double)pool->source.file_count);
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->threads.lock);
     return status == FTH_OK ? FTH_OK : fth_error_move(error, &own);
 }
 
@@ -189,42 +180,13 @@ static enum fth_status run_piece(struct worker *worker, bool *more, struct fth_e
     return status;
 }
 
-static void *run_worker(void *argument)
+/* Does one step of a thread. */
+static enum fth_status read_next(void *user, size_t thread, bool *more, struct fth_error *error)
 {
-    struct worker *worker = argument;
-    struct pool *pool = worker->pool;
-    for (bool more = true; more && !pool->stop;) {
-        struct fth_error error = FTH_NO_ERROR;
-        const enum fth_status status =
-            fth_log_interrupted(pool->log)
-                ? fth_fail(&error, FTH_INTERRUPTED, operation, NULL, "interrupted")
-                : run_piece(worker, &more, &error);
-        if (status == FTH_OK)
-            continue;
-        pthread_mutex_lock(&pool->lock);
-        if (pool->status == FTH_OK) {
-            pool->status = status;
-            fth_error_move(pool->error, &error);
-        }
-        pool->stop = true;
-        pthread_mutex_unlock(&pool->lock);
-    }
-    return NULL;
-}
-
-static enum fth_status run_workers(struct pool *pool, struct worker *workers, size_t count)
-{
-    size_t started = 1;
-    pthread_mutex_init(&pool->lock, NULL);
-    /* If not all threads can be created, the others do their work. */
-    while (started < count &&
-           pthread_create(&workers[started].thread, NULL, run_worker, &workers[started]) == 0)
-        started++;
-    run_worker(&workers[0]);
-    for (size_t i = 1; i < started; i++)
-        pthread_join(workers[i].thread, NULL);
-    pthread_mutex_destroy(&pool->lock);
-    return pool->status;
+    struct pool *pool = user;
+    if (fth_log_interrupted(pool->log))
+        return fth_fail(error, FTH_INTERRUPTED, operation, NULL, "interrupted");
+    return run_piece(&pool->workers[thread], more, error);
 }
 
 /* ---- merging ---- */
@@ -262,10 +224,49 @@ static enum fth_status merge_measurement(struct fth_fleet_builder *builder,
     return status;
 }
 
+/* Adds a problem of a part to the fleet. Damaged lines of a file that already has some are only
+ * counted. `first` is the index of the first problem of the files that are being read. */
+static enum fth_status merge_problem(struct fth_fleet *fleet, size_t first,
+                                     const struct fth_fleet_problem *problem,
+                                     struct fth_error *error)
+{
+    struct fth_fleet_problem *last =
+        fleet->problem_count > first ? &fleet->problems[fleet->problem_count - 1] : NULL;
+    if (last && last->lines && problem->lines && strcmp(last->file, problem->file) == 0) {
+        last->lines += problem->lines;
+        return FTH_OK;
+    }
+    FTH_TRY(fth_fleet_add_problem(fleet, problem->file, problem->reason, error));
+    fleet->problems[fleet->problem_count - 1].lines = problem->lines;
+    return FTH_OK;
+}
+
+/* Adds the number of damaged lines to the reasons of the problems from `first` on. */
+static enum fth_status count_lines(struct fth_fleet *fleet, size_t first, struct fth_error *error)
+{
+    struct fth_buffer reason = {0};
+    enum fth_status status = FTH_OK;
+    for (size_t i = first; i < fleet->problem_count && status == FTH_OK; i++) {
+        struct fth_fleet_problem *problem = &fleet->problems[i];
+        if (problem->lines < 2)
+            continue;
+        reason.size = 0;
+        fth_buffer_format(&reason, "%zu lines cannot be read; the first is %s", problem->lines,
+                          problem->reason);
+        const char *text = reason.failed ? NULL : fth_fleet_intern(fleet, reason.data);
+        if (text)
+            problem->reason = text;
+        else
+            status = fth_no_memory(error, operation, problem->file);
+    }
+    fth_buffer_fini(&reason);
+    return status;
+}
+
 /* Adds what one piece gave to the fleet. */
 static enum fth_status merge_share(struct fth_fleet_builder *builder, const struct fth_fleet *part,
                                    uint32_t *figures, const struct share *share,
-                                   struct fth_error *error)
+                                   size_t first_problem, struct fth_error *error)
 {
     for (size_t i = 0; i < share->measurement_count; i++) {
         const struct fth_fleet_measurement *from =
@@ -279,7 +280,7 @@ static enum fth_status merge_share(struct fth_fleet_builder *builder, const stru
     }
     for (size_t i = 0; i < share->problem_count; i++) {
         const struct fth_fleet_problem *problem = &part->problems[share->first_problem + i];
-        FTH_TRY(fth_fleet_add_problem(builder->fleet, problem->file, problem->reason, error));
+        FTH_TRY(merge_problem(builder->fleet, first_problem, problem, error));
     }
     return FTH_OK;
 }
@@ -292,6 +293,7 @@ static enum fth_status merge(struct fth_fleet *fleet, const struct worker *worke
     enum fth_status status = FTH_OK;
     uint32_t *figures = calloc(count, FTH_FLEET_MAX_FIGURES * sizeof *figures);
     size_t *next = calloc(count, sizeof *next);
+    const size_t first_problem = fleet->problem_count;
     if (!figures || !next) {
         status = fth_no_memory(error, operation, NULL);
         goto out;
@@ -304,7 +306,7 @@ static enum fth_status merge(struct fth_fleet *fleet, const struct worker *worke
             if (next[i] < worker->share_count && worker->shares[next[i]].piece == piece)
                 status = merge_share(&builder, worker->builder.fleet,
                                      figures + i * FTH_FLEET_MAX_FIGURES,
-                                     &worker->shares[next[i]++], error);
+                                     &worker->shares[next[i]++], first_problem, error);
             left += next[i] < worker->share_count;
         }
     }
@@ -355,31 +357,34 @@ enum fth_status fth_fleet_add_path(struct fth_fleet *fleet, const char *path,
 {
     struct fth_fleet_options known;
     FTH_TRY(fth_options_read("fth_fleet_options", options, &known, sizeof known, error));
-    struct pool pool = {.log = known.log, .error = error, .first_error_piece = SIZE_MAX};
-    struct worker *workers = NULL;
+    struct pool pool = {.log = known.log,
+                        .threads = {.step = read_next, .user = &pool},
+                        .first_error_piece = SIZE_MAX};
     size_t count = 0, before = fleet->measurement_count, problems = fleet->problem_count;
     enum fth_status status = fth_fleet_source_open(&pool.source, path, error);
     if (status == FTH_OK) {
         count = count_threads(&known, &pool.source);
-        workers = calloc(count, sizeof *workers);
-        if (!workers)
+        pool.workers = calloc(count, sizeof *pool.workers);
+        if (!pool.workers)
             status = fth_no_memory(error, operation, path);
     }
     for (size_t i = 0; status == FTH_OK && i < count; i++) {
-        workers[i].pool = &pool;
-        status = fth_fleet_create(&workers[i].builder.fleet, error);
+        pool.workers[i].pool = &pool;
+        status = fth_fleet_create(&pool.workers[i].builder.fleet, error);
         if (status == FTH_OK)
-            workers[i].builder.fleet->separate = true;
+            pool.workers[i].builder.fleet->separate = true;
     }
     if (status == FTH_OK)
-        status = run_workers(&pool, workers, count);
+        status = fth_parallel_run(&pool.threads, count, error);
     if (status == FTH_OK)
-        status = merge(fleet, workers, count, error);
+        status = merge(fleet, pool.workers, count, error);
+    if (status == FTH_OK)
+        status = count_lines(fleet, problems, error);
     if (status == FTH_OK)
         status = check_any(&pool, path, fleet->measurement_count - before, error);
     if (status != FTH_OK)
         fleet->problem_count = problems;
-    free_workers(workers, count);
+    free_workers(pool.workers, count);
     fth_fleet_source_close(&pool.source);
     return status;
 }

@@ -13,7 +13,7 @@ static const char operation[] = "read measurements";
 /* Lines that are read at once, in bytes. Chosen: about a hundred records. */
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Returns whether `name` ends with `end`. */
+/* Returns whether a file has one document per line, by its name. */
 static bool has_lines(const char *name)
 {
     return fth_ends_with(name, ".jsonl") || fth_ends_with(name, ".jsonl.zst");

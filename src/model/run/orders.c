@@ -12,11 +12,10 @@
  *
  * Runs are independent of each other, so threads share them. The ranges do not depend on the number
  * of threads. */
+#include "base/parallel/parallel.h"
 #include "model/run/run.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,10 +29,8 @@ struct orders {
     const struct fth_model_options *options;
     struct fth_model_result **results; /* [count] */
     unsigned count;
-    atomic_uint next;       /* first run that no thread has taken */
-    atomic_bool failed;     /* a run has failed: the threads start no further ones */
-    pthread_mutex_t lock;   /* protects `error` and the log of the caller */
-    struct fth_error error; /* of the first run that failed */
+    atomic_uint next;            /* first run that no thread has taken */
+    struct fth_parallel threads; /* its lock protects the log of the caller */
 };
 
 /* The log of a thread that is not the caller's. The progress is that of the caller's thread. */
@@ -55,11 +52,11 @@ static void drop_progress(void *user, const char *what, double fraction)
 static bool is_stopped(void *user)
 {
     struct orders *orders = user;
-    if (atomic_load(&orders->failed))
+    if (orders->threads.stop)
         return true;
-    pthread_mutex_lock(&orders->lock);
+    pthread_mutex_lock(&orders->threads.lock);
     const bool stopped = fth_log_interrupted(orders->options->log);
-    pthread_mutex_unlock(&orders->lock);
+    pthread_mutex_unlock(&orders->threads.lock);
     return stopped;
 }
 
@@ -68,9 +65,9 @@ static void pass_progress(void *user, const char *what, double fraction)
     struct orders *orders = user;
     const unsigned taken = atomic_load(&orders->next);
     const double before = taken ? (double)(taken - 1) / orders->count : 0;
-    pthread_mutex_lock(&orders->lock);
+    pthread_mutex_lock(&orders->threads.lock);
     fth_log_progress(orders->options->log, what, fmin(1, before + fraction / orders->count));
-    pthread_mutex_unlock(&orders->lock);
+    pthread_mutex_unlock(&orders->threads.lock);
 }
 
 /* Runs one order. */
@@ -96,52 +93,17 @@ static enum fth_status run_order(struct orders *orders, unsigned order, const st
     return status;
 }
 
-/* Runs orders that no other thread has taken, until none is left or one fails. */
-static void run_orders(struct orders *orders, const struct fth_log *log)
+/* Runs the next order. The log of the caller gets the progress of its own thread. */
+static enum fth_status run_next(void *user, size_t thread, bool *more, struct fth_error *error)
 {
-    while (!atomic_load(&orders->failed)) {
-        const unsigned order = atomic_fetch_add(&orders->next, 1);
-        struct fth_error error = FTH_NO_ERROR;
-        if (order >= orders->count)
-            return;
-        if (run_order(orders, order, log, &error) == FTH_OK)
-            continue;
-        pthread_mutex_lock(&orders->lock);
-        if (!atomic_exchange(&orders->failed, true))
-            orders->error = error;
-        pthread_mutex_unlock(&orders->lock);
-    }
-}
-
-static void *run_thread(void *context)
-{
+    struct orders *orders = user;
+    const unsigned order = atomic_fetch_add(&orders->next, 1);
     const struct fth_log log = {.message = drop_message,
-                                .progress = drop_progress,
-                                .interrupted = is_stopped,
-                                .user = context};
-    run_orders(context, &log);
-    return NULL;
-}
-
-/* Runs all orders, in the thread of the caller and in others. If not all threads can be created,
- * the others do their work. */
-static void run_all(struct orders *orders)
-{
-    const size_t wanted =
-        FTH_MIN(fth_workers_thread_count(orders->options->threads), orders->count);
-    pthread_t *threads = calloc(wanted, sizeof *threads);
-    const struct fth_log log = {.message = drop_message,
-                                .progress = pass_progress,
+                                .progress = thread == 0 ? pass_progress : drop_progress,
                                 .interrupted = is_stopped,
                                 .user = orders};
-    size_t started = 0;
-    while (threads && started + 1 < wanted &&
-           pthread_create(&threads[started], NULL, run_thread, orders) == 0)
-        started++;
-    run_orders(orders, &log);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    free(threads);
+    *more = order < orders->count;
+    return *more ? run_order(orders, order, &log, error) : FTH_OK;
 }
 
 /* ---- ranges ---- */
@@ -192,8 +154,11 @@ enum fth_status fth_model_run_orders(const struct fth_trace *trace,
                                      const struct fth_model_options *options,
                                      struct fth_model_result **result, struct fth_error *error)
 {
-    struct orders orders = {
-        .trace = trace, .params = params, .options = options, .count = options->orders};
+    struct orders orders = {.trace = trace,
+                            .params = params,
+                            .options = options,
+                            .count = options->orders,
+                            .threads = {.step = run_next, .user = &orders}};
     *result = NULL;
     if (options->orders > MAX_ORDERS)
         return fth_fail(error, FTH_INVALID, "model caches", "orders",
@@ -202,10 +167,8 @@ enum fth_status fth_model_run_orders(const struct fth_trace *trace,
     orders.results = calloc(orders.count, sizeof(struct fth_model_result *));
     if (!orders.results)
         return fth_no_memory(error, "model caches", NULL);
-    pthread_mutex_init(&orders.lock, NULL);
-    run_all(&orders);
-    pthread_mutex_destroy(&orders.lock);
-    enum fth_status status = fth_error_move(error, &orders.error);
+    enum fth_status status = fth_parallel_run(
+        &orders.threads, FTH_MIN(fth_workers_thread_count(options->threads), orders.count), error);
     if (status == FTH_OK)
         status = add_intervals(&orders, error);
     if (status == FTH_OK)

@@ -97,7 +97,7 @@ static inline double made_noise(struct fth_rng *rng, double freedom)
 /* Rounds as descriptions do: latencies to tenths, other numbers to four digits. */
 static inline double made_rounded(const char *name, double value)
 {
-    if (!(value > 0))
+    if (!(value > 0) || !isfinite(value))
         return value;
     if (strstr(name, "_cycles") || strstr(name, "_ns"))
         return round(value * 10) / 10;

@@ -1,92 +1,11 @@
 /* Tests the rules of the judgement: exact figures, states, simulated GPUs, groups, and judging
  * against a reference. Tests Student's t distribution, too. */
+#include "few_figures.h"
 #include "made_fleet.h"
 #include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* ---- fleets with a few figures ---- */
-
-struct cell {
-    size_t gpu;
-    const char *figure;
-    double number; /* NAN: text */
-    const char *text;
-    float confidence; /* 0: from the driver */
-};
-
-/* Adds measurements of `gpus` GPUs with `runs` each: a number, a measured size, texts, and the
- * cells, which replace them. */
-static void add_gpus(struct fth_fleet *fleet, size_t gpus, size_t runs, const struct cell *cells,
-                     size_t count)
-{
-    static const struct cell usual[] = {
-        {0, "device.sms", 132, NULL, 0},
-        {0, "l1.size_bytes", 246784, NULL, 0.9993F},
-        {0, "l1.line_bytes", 128, NULL, 0.9F},
-        {0, "memory.ecc", NAN, "yes", 0},
-        {0, "device.throttling", NAN, "none", 0},
-        {0, "device.pcie_lanes", 16, NULL, 0},
-        {0, "device.max_pcie_lanes", 16, NULL, 0},
-        {0, "device.pcie_generation", 5, NULL, 0},
-        {0, "device.max_pcie_generation", 5, NULL, 0},
-        {0, "device.nvlinks", 18, NULL, 0},
-        {0, "device.nvlinks_active", 18, NULL, 0},
-        {0, "device.ecc_uncorrectable", 0, NULL, 0},
-        {0, "memory.ecc_uncorrectable", 0, NULL, 0},
-        {0, "memory.ecc_correctable", 3, NULL, 0},
-        {0, "memory.remap_failure", NAN, "no", 0},
-        {0, "memory.remap_pending", NAN, "no", 0},
-        {0, "device.pcie_replays", 12, NULL, 0},
-    };
-    for (size_t g = 0; g < gpus; g++)
-        for (size_t r = 0; r < runs; r++) {
-            struct fth_fleet_value values[FTH_COUNT(usual)];
-            char uuid[32], file[48];
-            snprintf(uuid, sizeof uuid, "GPU-%zu", g);
-            snprintf(file, sizeof file, "%zu-%zu.json", g, r);
-            for (size_t i = 0; i < FTH_COUNT(usual); i++) {
-                const struct cell *cell = &usual[i];
-                for (size_t c = 0; c < count; c++)
-                    if (cells[c].gpu == g && strcmp(cells[c].figure, usual[i].figure) == 0)
-                        cell = &cells[c];
-                values[i] = (struct fth_fleet_value){
-                    .figure = fth_fleet_figure_index(fleet, cell->figure),
-                    .confidence = cell->confidence > 0 ? cell->confidence : NAN,
-                    .number = cell->text ? NAN : cell->number,
-                    .text = cell->text,
-                };
-            }
-            const struct fth_fleet_draft draft = {
-                .gpu = {.name = uuid, .uuid = uuid, .model = "H200", .backend = "cuda"},
-                .time = (int64_t)(r + 1),
-                .file = file,
-                .values = values,
-                .value_count = FTH_COUNT(values),
-            };
-            struct fth_error error = NO_ERROR;
-            if (fth_fleet_add(fleet, &draft, &error) != FTH_OK)
-                fail_msg("%s", error.cause);
-        }
-}
-
-static struct fth_fleet_judgement *judge(struct fth_fleet *fleet,
-                                         const struct fth_fleet_judge_options *options)
-{
-    struct fth_error error = NO_ERROR;
-    struct fth_fleet_judgement *judgement = NULL;
-    if (fth_fleet_judge(fleet, options, &judgement, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
-    return judgement;
-}
-
-static struct fth_fleet *create(void)
-{
-    struct fth_fleet *fleet = NULL;
-    assert_int_equal(fth_fleet_create(&fleet, NULL), FTH_OK);
-    return fleet;
-}
 
 /* One GPU of a fleet differs in one figure. */
 static const struct {
@@ -96,31 +15,64 @@ static const struct {
     const char *cause; /* part of it; NULL: none is expected */
 } rows[] = {
     /* Values of the driver: a part that is missing is severe, more of it is not a fault. */
-    {20, 1, {0, "device.sms", 130, NULL, 0}, FTH_FLEET_FAILED, "130 instead of 132"},
-    {20, 1, {0, "device.sms", 134, NULL, 0}, FTH_FLEET_HEALTHY, NULL},
-    {3, 1, {0, "device.sms", 130, NULL, 0}, FTH_FLEET_FAILED, "130 instead of 132"},
-    {2, 1, {0, "device.sms", 130, NULL, 0}, FTH_FLEET_FAILED, "130 instead of 132"},
-    {20, 1, {0, "memory.ecc", NAN, "no", 0}, FTH_FLEET_SUSPECT, NULL},
+    {20, 1, {0, "device.sms", 130, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "130 instead of 132"},
+    {20, 1, {0, "device.sms", 134, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {3, 1, {0, "device.sms", 130, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "130 instead of 132"},
+    {2, 1, {0, "device.sms", 130, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "130 instead of 132"},
+    {20, 1, {0, "memory.ecc", NAN, "no", 0, 0, 0}, FTH_FLEET_SUSPECT, NULL},
+    {20, 1, {0, "device.nvlinks", 17, NULL, 0, 0, 0}, FTH_FLEET_FAILED, NULL},
     /* A single measured value can be wrong by chance; two of two are not. */
-    {20, 1, {0, "l1.size_bytes", 200000, NULL, 0.9993F}, FTH_FLEET_HEALTHY, NULL},
-    {20, 2, {0, "l1.size_bytes", 200000, NULL, 0.9993F}, FTH_FLEET_SUSPECT, NULL},
-    {20, 2, {0, "l1.line_bytes", 64, NULL, 0.9F}, FTH_FLEET_HEALTHY, NULL},
-    {20, 5, {0, "l1.line_bytes", 64, NULL, 0.9F}, FTH_FLEET_SUSPECT, NULL},
+    {20, 1, {0, "l1.size_bytes", 200000, NULL, 0.9993F, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20, 2, {0, "l1.size_bytes", 200000, NULL, 0.9993F, 0, 0}, FTH_FLEET_SUSPECT, NULL},
+    {20, 2, {0, "l1.line_bytes", 64, NULL, 0.9F, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20, 5, {0, "l1.line_bytes", 64, NULL, 0.9F, 0, 0}, FTH_FLEET_SUSPECT, NULL},
     /* States. */
-    {20, 1, {0, "device.pcie_lanes", 8, NULL, 0}, FTH_FLEET_FAILED, "has 8 of 16 lanes"},
-    {20, 1, {0, "device.pcie_generation", 4, NULL, 0}, FTH_FLEET_FAILED, "lower generation"},
-    {20, 1, {0, "device.nvlinks_active", 17, NULL, 0}, FTH_FLEET_FAILED, "NVLinks are inactive"},
-    {20, 1, {0, "device.ecc_uncorrectable", 1, NULL, 0}, FTH_FLEET_FAILED, "could not correct"},
-    {20, 1, {0, "memory.ecc_uncorrectable", 2, NULL, 0}, FTH_FLEET_FAILED, "of the memory"},
-    {20, 1, {0, "memory.ecc_correctable", 20, NULL, 0}, FTH_FLEET_HEALTHY, NULL},
-    {20, 1, {0, "memory.ecc_correctable", 5000, NULL, 0}, FTH_FLEET_SUSPECT, "far more errors"},
-    {20, 1, {0, "memory.remap_failure", NAN, "yes", 0}, FTH_FLEET_FAILED, "not be remapped"},
-    {20, 1, {0, "memory.remap_pending", NAN, "yes", 0}, FTH_FLEET_SUSPECT, "is reset"},
-    {20, 1, {0, "device.throttling", NAN, "power cap", 0}, FTH_FLEET_HEALTHY, NULL},
-    {20, 1, {0, "device.throttling", NAN, "idle, thermal", 0}, FTH_FLEET_SUSPECT, "temperature"},
-    {20, 1, {0, "device.throttling", NAN, "power brake", 0}, FTH_FLEET_SUSPECT, "power brake"},
-    {20, 1, {0, "device.pcie_replays", 1000, NULL, 0}, FTH_FLEET_HEALTHY, NULL},
-    {20, 1, {0, "device.pcie_replays", 1000000, NULL, 0}, FTH_FLEET_SUSPECT, "packets"},
+    {20, 1, {0, "device.pcie_lanes", 8, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "has 8 of 16 lanes"},
+    {20, 1, {0, "device.pcie_generation", 4, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "lower generation"},
+    {20,
+     1,
+     {0, "device.nvlinks_active", 17, NULL, 0, 0, 0},
+     FTH_FLEET_FAILED,
+     "NVLinks are inactive"},
+    {20,
+     1,
+     {0, "device.ecc_uncorrectable", 1, NULL, 0, 0, 0},
+     FTH_FLEET_FAILED,
+     "could not correct"},
+    {20, 1, {0, "memory.ecc_uncorrectable", 2, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "of the memory"},
+    {20, 1, {0, "memory.ecc_correctable", 20, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20,
+     1,
+     {0, "memory.ecc_correctable", 5000, NULL, 0, 0, 0},
+     FTH_FLEET_SUSPECT,
+     "far more errors"},
+    {5,
+     1,
+     {0, "memory.ecc_correctable", 5000, NULL, 0, 0, 0},
+     FTH_FLEET_SUSPECT,
+     "far more errors"},
+    {2,
+     1,
+     {0, "memory.ecc_correctable", 5000, NULL, 0, 0, 0},
+     FTH_FLEET_SUSPECT,
+     "far more errors"},
+    {5, 3, {0, "memory.ecc_correctable", 5000, NULL, 0, 7, 0}, FTH_FLEET_SUSPECT, "far more"},
+    {2, 1, {0, "memory.ecc_correctable", 20, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20, 1, {0, "memory.remap_failure", NAN, "yes", 0, 0, 0}, FTH_FLEET_FAILED, "not be remapped"},
+    {20, 1, {0, "memory.remap_pending", NAN, "yes", 0, 0, 0}, FTH_FLEET_SUSPECT, "is reset"},
+    {20, 1, {0, "device.throttling", NAN, "power cap", 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20,
+     1,
+     {0, "device.throttling", NAN, "idle, thermal", 0, 0, 0},
+     FTH_FLEET_SUSPECT,
+     "temperature"},
+    {20,
+     1,
+     {0, "device.throttling", NAN, "power brake", 0, 0, 0},
+     FTH_FLEET_SUSPECT,
+     "power brake"},
+    {20, 1, {0, "device.pcie_replays", 1000, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20, 1, {0, "device.pcie_replays", 1000000, NULL, 0, 0, 0}, FTH_FLEET_SUSPECT, "packets"},
 };
 
 static void test_rows(void **state)
@@ -151,8 +103,8 @@ static void test_variants(void **state)
     (void)state;
     struct cell cells[30];
     for (size_t i = 0; i < 30; i++)
-        cells[i] = i < 10 ? (struct cell){i, "device.sms", 130, NULL, 0}
-                          : (struct cell){i - 10, "memory.ecc", NAN, "no", 0};
+        cells[i] = i < 10 ? (struct cell){i, "device.sms", 130, NULL, 0, 0, 0}
+                          : (struct cell){i - 10, "memory.ecc", NAN, "no", 0, 0, 0};
     struct fth_fleet *fleet = create();
     add_gpus(fleet, 40, 1, cells, 30);
     struct fth_fleet_judgement *judgement = judge(fleet, NULL);
@@ -160,7 +112,7 @@ static void test_variants(void **state)
     fth_fleet_judgement_destroy(judgement);
     /* 20 of 40 have "no", which is half; of 39 GPUs, a value of 19 is not. */
     for (size_t i = 0; i < 15; i++)
-        cells[i] = (struct cell){i, "l1.size_bytes", 1000.0 + (double)i, NULL, 0};
+        cells[i] = (struct cell){i, "l1.size_bytes", 1000.0 + (double)i, NULL, 0, 0, 0};
     fth_fleet_destroy(fleet);
     fleet = create();
     add_gpus(fleet, 20, 1, cells, 15);

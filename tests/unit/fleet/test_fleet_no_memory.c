@@ -52,6 +52,41 @@ static enum fth_status process(struct fth_error *error)
     return status;
 }
 
+/* The judgement of GPUs with many measurements. A missing allocation must not make a figure or a
+ * GPU "not judged". */
+static void judgements_need_every_allocation(void **state)
+{
+    (void)state;
+    enum { GPUS = 4, RUNS = 40 };
+    struct fth_fleet *fleet = new_fleet();
+    for (int i = 0; i < GPUS * RUNS; i++) {
+        char members[200];
+        snprintf(members, sizeof members,
+                 "\"gpu\": \"%d\", \"host\": \"h\", \"model\": \"M\", \"figures\": "
+                 "{\"l2.latency_ns\": %d, \"l2.ways\": %d, \"memory.ecc_uncorrectable\": %d}",
+                 i % GPUS, i % GPUS ? 100 + i % 3 : 200, i % GPUS ? 16 : 8, i % GPUS == 1);
+        add_record(fleet, "records", members);
+    }
+    bool failed = true;
+    for (size_t number = 1; failed; number++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_fleet_judgement *judgement = NULL;
+        fail_from(number, false);
+        const enum fth_status status = fth_fleet_judge(fleet, NULL, &judgement, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        if (status != (failed ? FTH_NO_MEMORY : FTH_OK))
+            fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
+        if (!failed) {
+            assert_int_equal(judgement->failed, 2);
+            assert_int_equal(judgement->healthy, 2);
+            assert_true(number > 20);
+        }
+        fth_fleet_judgement_destroy(judgement);
+    }
+    fth_fleet_destroy(fleet);
+}
+
 static void fleets_need_every_allocation(void **state)
 {
     (void)state;
@@ -76,6 +111,9 @@ static void folders_need_every_allocation(void **state)
 {
     (void)state;
     bool failed = true;
+    static const char description[] =
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"M\"}, \"elements\": {}}";
+    write_plain("node-GPU-1.json", description, strlen(description));
     for (size_t number = 1; failed; number++) {
         struct fth_error error = NO_ERROR;
         struct fth_fleet *fleet = new_fleet();
@@ -84,9 +122,10 @@ static void folders_need_every_allocation(void **state)
         const enum fth_status status = fth_fleet_add_path(fleet, ".", &options, &error);
         failed = has_failed();
         fail_from(0, false);
-        if (!failed)
+        if (!failed) {
             assert_int_equal(status, FTH_OK);
-        else if (status != FTH_NO_MEMORY)
+            assert_string_equal(fleet->gpus[0].host, "node");
+        } else if (status != FTH_NO_MEMORY)
             fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
         fth_fleet_destroy(fleet);
     }
@@ -95,6 +134,7 @@ static void folders_need_every_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(judgements_need_every_allocation),
         cmocka_unit_test(fleets_need_every_allocation),
         cmocka_unit_test(folders_need_every_allocation),
     };

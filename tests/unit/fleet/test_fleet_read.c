@@ -179,7 +179,7 @@ static void files_of_other_kinds_are_refused(void **state)
     fth_fleet_destroy(fleet);
 }
 
-/* Lines that are damaged become problems with their number; the other lines are read. A file
+/* Lines that are damaged become one problem, with their number; the other lines are read. A file
  * without a suffix has lines if its first line is a document. */
 static void damaged_lines_are_problems(void **state)
 {
@@ -200,10 +200,9 @@ static void damaged_lines_are_problems(void **state)
         assert_int_equal(fleet->measurement_count, 2);
         assert_string_equal(fleet->gpus[1].uuid, "B");
         assert_string_equal(fth_fleet_problem_at(fleet, 0, &file),
-                            "line 3: gpu: expected a string");
+                            "2 lines cannot be read; the first is line 3: gpu: expected a string");
         assert_string_equal(file, paths[i]);
-        assert_contains(fth_fleet_problem_at(fleet, 1, NULL), "line 4, column 28");
-        assert_null(fth_fleet_problem_at(fleet, 2, NULL));
+        assert_null(fth_fleet_problem_at(fleet, 1, NULL));
         fth_fleet_destroy(fleet);
     }
     struct fth_fleet *fleet = new_fleet();
@@ -228,8 +227,16 @@ static void many_damaged_lines_are_counted(void **state)
         strcat(text, "x\n");
     write_plain("many.jsonl", text, strlen(text));
     assert_int_equal(add_path(fleet, "many.jsonl", 2, NULL), FTH_OK);
-    assert_int_equal(fleet->problem_count, 21);
-    assert_contains(fth_fleet_problem_at(fleet, 20, NULL), "30 further lines");
+    assert_int_equal(fleet->problem_count, 1);
+    assert_contains(fth_fleet_problem_at(fleet, 0, NULL),
+                    "50 lines cannot be read; the first is line 2, column 1");
+    /* The same file again is another problem, and so is a single line. */
+    assert_int_equal(add_path(fleet, "many.jsonl", 2, NULL), FTH_OK);
+    write_plain("many.jsonl", text, strlen(text) - 2 * 49);
+    assert_int_equal(add_path(fleet, "many.jsonl", 2, NULL), FTH_OK);
+    assert_int_equal(fleet->problem_count, 3);
+    assert_contains(fth_fleet_problem_at(fleet, 1, NULL), "50 lines cannot");
+    assert_true(strncmp(fth_fleet_problem_at(fleet, 2, NULL), "line 2, column 1", 16) == 0);
     fth_fleet_destroy(fleet);
 }
 
@@ -276,10 +283,11 @@ static void threads_give_the_same_fleet(void **state)
         const char *file = NULL;
         assert_int_equal(add_path(fleet, "fleet", threads, &error), FTH_OK);
         assert_int_equal(fleet->measurement_count, FILES - FILES / 10 + LINES - LINES / 100);
-        assert_int_equal(fleet->problem_count, FILES / 10 + LINES / 100 + 2);
+        assert_int_equal(fleet->problem_count, FILES / 10 + 1 + 2);
         assert_contains(fth_fleet_problem_at(fleet, 0, &file), "line 1, column 1");
         assert_string_equal(file, "03.json");
-        assert_contains(fth_fleet_problem_at(fleet, 1, &file), "line 51, column");
+        assert_contains(fth_fleet_problem_at(fleet, 1, &file),
+                        "30 lines cannot be read; the first is line 51, column");
         assert_string_equal(file, "05-records.jsonl");
         for (size_t i = 0; i < 2; i++) {
             assert_string_equal(fth_fleet_problem_at(fleet, fleet->problem_count - 2 + i, &file),

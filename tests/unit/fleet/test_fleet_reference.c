@@ -59,6 +59,7 @@ static void references_count_gpus(void **state)
     assert_int_equal(rate->kind, FTH_FLEET_RATE);
     assert_int_equal(rate->gpus.count, GPUS);
     assert_int_equal(rate->repeats.count, 3 * ((GPUS + 3) / 4));
+    assert_int_equal(rate->repeated_gpus, (GPUS + 3) / 4);
     assert_true(fth_sketch_quantile(&rate->repeats, 0) >= 1);
     const double median = fth_sketch_quantile(&rate->gpus, 0.5);
     assert_true(median > 4640000 && median < 4660000);
@@ -211,6 +212,8 @@ static void damaged_references_are_refused(void **state)
         {FIGURE("\"repeats\": [\"1\", 1]"), "the index of interval 0 is wrong"},
         {FIGURE("\"values\": [{\"value\": 1}]"), "values[0].value: expected a string"},
         {FIGURE("\"values\": [{\"value\": \"1\", \"gpus\": -2}]"), "values[0].gpus: expected"},
+        {FIGURE("\"gpus\": [1, 2], \"repeated_gpus\": 3"),
+         "repeated_gpus: expected a whole number"},
         {FIGURE("\"other_gpus\": \"2\""), "other_gpus: expected a whole number"},
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
@@ -225,6 +228,35 @@ static void damaged_references_are_refused(void **state)
     }
     struct fth_fleet_reference *reference = NULL;
     assert_int_equal(fth_fleet_reference_read("missing", &reference, NULL), FTH_NOT_FOUND);
+}
+
+/* Merges two references of a figure. Returns its number of GPUs with several measurements. */
+static uint64_t merged_repeated(const char *first, const char *second)
+{
+    struct fth_fleet_reference *a = NULL, *b = NULL;
+    assert_int_equal(fth_reference_read_text("a", first, strlen(first), &a, NULL), FTH_OK);
+    assert_int_equal(fth_reference_read_text("b", second, strlen(second), &b, NULL), FTH_OK);
+    assert_int_equal(fth_fleet_reference_merge(a, b, NULL), FTH_OK);
+    const uint64_t repeated = a->cohorts[0].figures[0].repeated_gpus;
+    fth_fleet_reference_destroy(a);
+    fth_fleet_reference_destroy(b);
+    return repeated;
+}
+
+/* The number of GPUs with several measurements is unknown if it is missing in one reference that
+ * has such GPUs. */
+static void repeated_gpus_can_be_unknown(void **state)
+{
+    (void)state;
+    static const char known[] =
+        FIGURE("\"gpus\": [1, 5], \"repeats\": [0, 6], \"repeated_gpus\": 2");
+    static const char unknown[] = FIGURE("\"gpus\": [1, 5], \"repeats\": [0, 6]");
+    static const char none[] = FIGURE("\"gpus\": [1, 5]");
+    assert_int_equal(merged_repeated(known, known), 4);
+    assert_int_equal(merged_repeated(known, none), 2);
+    assert_int_equal(merged_repeated(none, known), 2);
+    assert_int_equal(merged_repeated(known, unknown), 0);
+    assert_int_equal(merged_repeated(unknown, known), 0);
 }
 
 /* References with different kinds of a figure cannot be merged. */
@@ -253,6 +285,7 @@ int main(void)
         cmocka_unit_test(merging_gives_the_reference_of_the_whole),
         cmocka_unit_test(cohorts_find_their_reference),
         cmocka_unit_test(damaged_references_are_refused),
+        cmocka_unit_test(repeated_gpus_can_be_unknown),
         cmocka_unit_test(kinds_must_agree),
     };
     return cmocka_run_group_tests_name("fleet-reference", tests, enter_folder, leave_folder);

@@ -124,11 +124,38 @@ static void merging_gives_the_sketch_of_all(void **state)
     fth_sketch_fini(&parts[1]);
 }
 
+/* The upper number of 1, 10, 10 and 100, with and without one of them. */
+static void upper_numbers_leave_one_out(void **state)
+{
+    (void)state;
+    static const struct {
+        double fraction, without, upper;
+    } cases[] = {
+        {0, NAN, 1},      {0.25, NAN, 1}, {0.26, NAN, 10}, {0.75, NAN, 10},
+        {0.76, NAN, 100}, {1, NAN, 100},  {0.95, 100, 10}, {0.5, 10, 10},
+        {0.6, 1, 10},     {0, 1, 10},     {0.95, 50, 100},
+    };
+    struct fth_sketch sketch = {0};
+    assert_true(isnan(fth_sketch_upper(&sketch, 0.5, NAN)));
+    put(&sketch, 1);
+    assert_true(isnan(fth_sketch_upper(&sketch, 0.5, 1)));
+    put(&sketch, 10);
+    put(&sketch, 100);
+    put(&sketch, 10);
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const double upper = fth_sketch_upper(&sketch, cases[i].fraction, cases[i].without);
+        if (!(fabs(upper / cases[i].upper - 1) < 0.0002))
+            fail_msg("case %zu: %g", i, upper);
+    }
+    fth_sketch_fini(&sketch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_nearly_exact),
         cmocka_unit_test(quantiles_are_interpolated),
+        cmocka_unit_test(upper_numbers_leave_one_out),
         cmocka_unit_test(extreme_numbers_are_added),
         cmocka_unit_test(only_positive_numbers_are_added),
         cmocka_unit_test(merging_gives_the_sketch_of_all),

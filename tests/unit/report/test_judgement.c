@@ -61,7 +61,8 @@ static void fill_fleet(struct filled *filled)
                                                                  .values = filled->values[i],
                                                                  .value_count = FIGURES};
     }
-    filled->problem = (struct fth_fleet_problem){"broken\xff.json", "it is not JSON"};
+    filled->problem =
+        (struct fth_fleet_problem){.file = "broken\xff.json", .reason = "it is not JSON"};
     filled->fleet = (struct fth_fleet){.figures = filled->figures,
                                        .figure_count = FIGURES,
                                        .gpus = filled->gpus,
