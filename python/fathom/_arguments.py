@@ -85,7 +85,7 @@ def _array_memory(array: Any, number: int) -> Memory:
     typestr, shape = interface["typestr"], interface["shape"]
     if typestr[0] == ">":
         raise Invalid("the elements of the array are big-endian", "read argument", str(number))
-    letter, size = typestr[1], int(typestr[2:])
+    letter, size = typestr[1], int(typestr[2:].partition("[")[0])  # "<M8[s]" is a time in seconds
     named = _NAMED.get(str(getattr(array, "dtype", "")))
     kind: Optional[str] = None
     if letter in _INTEGERS and size <= 8:
