@@ -66,7 +66,7 @@ def _extent(shape: Sequence[int], strides: Sequence[int], size: int, number: int
 
 def _contiguous(shape: Sequence[int], size: int) -> list[int]:
     """Returns the strides of an array without gaps, in bytes."""
-    strides = []
+    strides: list[int] = []
     for length in reversed(shape):
         strides.insert(0, size)
         size *= length

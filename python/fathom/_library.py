@@ -306,7 +306,7 @@ class Operation:
         self._progress = progress
         self.failure: Optional[BaseException] = None
         interrupted = ctypes.cast(library().fth_interrupted_by_flag, c.Interrupted)
-        self._callbacks = (c.Message(self._on_message), c.Progress(self._on_progress) if progress else c.Progress())
+        self._callbacks = (c.Message(self._on_message), c.Progress(self._on_progress) if progress else c.Progress(0))
         self.struct = c.fth_log(*self._callbacks, interrupted, ctypes.addressof(self._flag))
         self.log = ctypes.pointer(self.struct)
 

@@ -264,7 +264,7 @@ S = TypeVar("S", bound=Structure)
 def options(kind: type[S], **members: Any) -> S:
     """Makes a struct of options with its size set."""
     made = kind(**members)
-    made.size = ctypes.sizeof(kind)  # type: ignore[attr-defined]
+    made.size = ctypes.sizeof(kind)
     return made
 
 

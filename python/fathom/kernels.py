@@ -59,13 +59,14 @@ def _to_array(kind: str, data: Any) -> Any:
 def _read_buffers(launch: Handle, memories: list[Any]) -> dict[str, Any]:
     """Copies the results to the arrays of the caller, and returns the buffers that have names."""
     named: dict[str, Any] = {}
+    results = []
     for index in range(library().fth_launch_buffer_count(launch)):
         view = c.fth_launch_view()
         call("fth_launch_copy", launch, index, byref(view), None, 0)
         memory = memories[view.number - 1] if view.number else None
         size = view.count * view.element_bytes
         if memory is not None and memory.writable:
-            call("fth_launch_copy", launch, index, byref(view), memory.address, size)
+            results.append((index, memory.address, size))
             continue
         data = (c_char * size)()
         call("fth_launch_copy", launch, index, byref(view), data, size)
@@ -73,11 +74,13 @@ def _read_buffers(launch: Handle, memories: list[Any]) -> dict[str, Any]:
             raise Invalid("the kernel wrote to the array, which is read-only", "read argument", str(view.number))
         if view.name:
             named[text(view.name)] = _to_array(text(view.type), data)
+    for index, address, size in results:  # after the checks of all read-only arrays
+        call("fth_launch_copy", launch, index, byref(c.fth_launch_view()), address, size)
     return named
 
 
 def _read_counters(launch: Handle) -> list[dict[str, int]]:
-    names = []
+    names: list[str] = []
     while (name := library().fth_counter_name(len(names))) is not None:
         names.append(text(name))
     found = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import weakref
-from ctypes import byref
-from typing import Any, Optional, Union
+from ctypes import byref, c_char_p
+from typing import Any, Optional, Union, cast
 
 from . import _structs as c
 from . import descriptions
@@ -82,9 +82,8 @@ class ModelResult:
         key = (format, view, width, colour, self._hints is not None)
         if key not in self._texts:
             folder = os.path.dirname(self._path) if self._path else b""
-            folders = c.texts([folder or b".", b"."])
             more = c.options(c.fth_model_report, sources=view == "source")
-            more.folders = (type(folders)._type_ * 3)(folder or b".", b".", None)
+            more.folders = (c_char_p * 3)(folder or b".", b".", None)
             more.ptx = self._path if self._path and self._path.endswith(b".ptx") else None
             more.hints = self._hints._as_parameter_ if self._hints else None
             options = c.options(c.fth_report_options, utf8=True, colour=colour, columns=width, width=width)
@@ -117,6 +116,9 @@ class ModelResult:
             self._document = json.loads(self.to_json(), object_hook=Record)
         return self._document
 
+    def _rows(self, name: str) -> list[Record]:
+        return cast("list[Record]", self.document().get(name, []))
+
     @property
     def gpu(self) -> Optional[str]:
         """The name of the GPU; None for generic parameters."""
@@ -130,22 +132,22 @@ class ModelResult:
     @property
     def parameters(self) -> Record:
         """Every parameter by its name, with value and source."""
-        return self.document()["parameters"]
+        return cast(Record, self.document()["parameters"])
 
     @property
     def kernels(self) -> list[Record]:
         """The figures of each kernel, over all its launches."""
-        return self.document()["kernels"]
+        return self._rows("kernels")
 
     @property
     def launches(self) -> list[Record]:
         """The figures of each launch."""
-        return self.document()["launches"]
+        return self._rows("launches")
 
     @property
     def instructions(self) -> list[Record]:
         """The figures of each memory instruction, over all launches of its kernel."""
-        return self.document()["instructions"]
+        return self._rows("instructions")
 
     @property
     def hints(self) -> list[Record]:
@@ -157,7 +159,7 @@ class ModelResult:
         if self._hints is None:
             operation = Operation()
             operation.run(lambda: self._find_hints(operation))
-        return self.document().get("hints", [])
+        return self._rows("hints")
 
     def _find_hints(self, operation: Operation) -> None:
         options = c.options(c.fth_hints_options, threads=self._threads, log=operation.log)

@@ -107,6 +107,22 @@ class Arrays(unittest.TestCase):
             axpy(self.y, self.x)
         numpy.testing.assert_array_equal(self.y, before)
 
+    def test_a_failed_run_changes_no_array(self):
+        module = HEAD + """.visible .entry k(.param .u64 a, .param .u64 b)
+{
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [a];
+    ld.param.u64 %rd2, [b];
+    st.global.u32 [%rd1], 1;
+    st.global.u32 [%rd2], 1;
+    ret;
+}
+"""
+        self.y.flags.writeable = False
+        with self.assertRaisesRegex(fathom.Invalid, "argument '2'.*read-only"):
+            fathom.run(module, args=[self.x, self.y])
+        self.assertEqual(self.x[0], 0)
+
     def test_accesses_outside_of_an_array_fail(self):
         with self.assertRaises(fathom.Invalid) as caught:
             axpy(self.x, self.y[:50])
