@@ -132,7 +132,7 @@ def run(
     kernel: selects a kernel if the file has several: its name in the PTX, its C++ name, or a beginning of these.
     grid, block, cluster: an int or up to three; by default one block of 32 threads without clusters.
     args: the arguments of the kernel, in order:
-        - int and float: numbers of the type that the parameter has,
+        - int and float: numbers of the type that the parameter has, if the PTX states it,
         - scalars of NumPy: numbers of their own type,
         - arrays of NumPy, CPU tensors of PyTorch, array.array, bytearray: buffers with the contents of the array.
           After the run, the arrays have the results. Arrays that share memory share a buffer.

@@ -111,6 +111,28 @@ class Interrupts(unittest.TestCase):
         self.assertEqual(len(failures), 1)
 
 
+class Cuda(unittest.TestCase):
+    def test_devices_of_the_driver(self):
+        """The code for a GPU, with a stand-in for NVIDIA's driver that runs kernels on a simulated GPU."""
+        folder = BUILD + "/tests/standin/new"
+        if not os.path.exists(folder + "/libcuda.so.1"):
+            self.skipTest("the stand-in for the driver was not built")
+        code = """if True:
+            import array, fathom
+            from ptx_texts import AXPY
+            (device,) = [device for device in fathom.devices() if device.backend == "cuda"]
+            gpu = fathom.topo(device="cuda:0", only="l1")
+            x = array.array("f", [1, 2])
+            done = fathom.run(AXPY, block=2, args=[x, bytearray(8), 3.0, 2], device="cuda:0")
+            print(device.id, gpu.name, int(gpu.l1.size_bytes), gpu.l1.size_bytes.source, list(x), done.seconds[0] > 0)
+        """
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python:{pathlib.Path(__file__).parent}",
+                       "LD_LIBRARY_PATH": folder, "FATHOM_STANDIN_GPU": "gtx980"}
+        done = python("-c", code, env=environment)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.stdout, "cuda:0 GeForce GTX 980 24576 measured [3.0, 6.0] True\n")
+
+
 class Program(unittest.TestCase):
     def test_arguments_and_exit_status(self):
         self.assertEqual(python("-m", "fathom", "--version").stdout, f"fathom {fathom.__version__}\n")
