@@ -11,7 +11,8 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_char, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,6 +190,8 @@ def _dimensions(shape: Optional[Shape], what: str) -> tuple[int, int, int]:
 class Input:
     """An input of run(), trace() or model(): a file, or PTX as text, with the options of its launch."""
 
+    _remove: Optional[Callable[[], Any]] = None
+
     def __init__(
         self,
         source: PathText,
@@ -206,7 +209,6 @@ class Input:
         kernels: Optional[str] = None,
         launches: Optional[tuple[int, int]] = None,
     ) -> None:
-        self._folder: Optional[str] = None
         self.memories = [memory_of(value, index + 1) for index, value in enumerate(args or [])]
         options = c.options(c.fth_launch_options, kernel=encode(kernel), shared_bytes=shared_bytes)
         options.grid[:] = _dimensions(grid, "grid")
@@ -245,16 +247,16 @@ class Input:
         """Returns the path of the input. PTX that is a text is written to a temporary file."""
         if not isinstance(source, str) or "\n" not in source or ".version" not in source:
             return encode(source) or b""
-        self._folder = tempfile.mkdtemp(prefix="fathom-")
-        file = Path(self._folder) / "kernel.ptx"
+        folder = tempfile.mkdtemp(prefix="fathom-")
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, True)
+        file = Path(folder) / "kernel.ptx"
         file.write_text(source, encoding="utf-8")
         return os.fsencode(file)
 
     def close(self) -> None:
-        """Removes the temporary file."""
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        """Removes the temporary file, which otherwise disappears with this object."""
+        if self._remove:
+            self._remove()
 
     def __enter__(self) -> "Input":
         return self

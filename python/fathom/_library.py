@@ -264,6 +264,7 @@ class Handle:
 
     def __init__(self, pointer: c_void_p, destroy: str) -> None:
         self._as_parameter_ = pointer
+        self.keeps: tuple[Any, ...] = ()  # what the object borrows from, which is released after it
         self._finalizer = weakref.finalize(self, getattr(library(), destroy), c_void_p(pointer.value))
 
     def exists(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import weakref
 from ctypes import byref, c_char_p
 from typing import Any, Optional, Union, cast
 
@@ -67,14 +66,13 @@ class ModelResult:
     """
 
     def __init__(self, trace: Handle, params: Handle, result: Handle, source: Optional[Input], threads: int) -> None:
-        # The result borrows from the trace, and the hints from all of them.
+        result.keeps = (trace, params)
+        self._source = source  # has the temporary file of PTX text, for the lines of kernels without source
         self._trace, self._params, self._result, self._threads = trace, params, result, threads
         self._hints: Optional[Handle] = None
         self._path = source.path if source else None
         self._texts: dict[Any, str] = {}
         self._document: Optional[Record] = None
-        if source:  # the temporary file of PTX text, which shows the lines of kernels without source
-            weakref.finalize(self, source.close)
 
     # ---- reports of the library ----
 
@@ -165,6 +163,7 @@ class ModelResult:
         options = c.options(c.fth_hints_options, threads=self._threads, log=operation.log)
         arguments = (self._trace, self._params, self._result, byref(options))
         self._hints = create("fth_hints_create", "fth_hints_destroy", *arguments)
+        self._hints.keeps = (self._result,)
         self._document = None
 
     def records(self, rows: str = "kernels") -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import pathlib
 import struct
 import tempfile
 import unittest
+from unittest import mock
 
 import fathom
 import numpy
@@ -250,7 +251,14 @@ class Launches(unittest.TestCase):
         self.assertIn("^", str(caught.exception))
 
     def test_text_is_removed(self):
-        before = set(os.listdir(tempfile.gettempdir()))
-        axpy(numpy.ones(4, numpy.float32), numpy.ones(4, numpy.float32))
-        after = set(os.listdir(tempfile.gettempdir())) - before
-        self.assertFalse([name for name in after if name.startswith("fathom-")])
+        x = numpy.ones(4, numpy.float32)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(tempfile, "tempdir", folder):
+            axpy(x, x)
+            with self.assertRaises(fathom.Error):
+                fathom.model(AXPY, args=[])
+            self.assertEqual(os.listdir(folder), [])
+            result = fathom.model(AXPY, args=[x, x, 0.0, 4])
+            self.assertEqual(len(os.listdir(folder)), 1)  # for the lines of the PTX in result.text("source")
+            self.assertIn("axpy", repr(result))
+            del result
+            self.assertEqual(os.listdir(folder), [])
