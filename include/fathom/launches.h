@@ -107,6 +107,15 @@ struct fth_launch_options {
     /* For PTX files and programs with PTX: contents of variables, as for fth_launch_variable. */
     const char *const *variables;
     size_t variable_count;
+    /* For PTX files and programs with PTX: initial contents of arguments that are buffers, such as
+     * "ptr:f32[64]", in the memory of the caller: [argument_count] pointers, each NULL or with as
+     * many bytes as the buffer. They replace contents that the argument states. The memory must
+     * stay valid as long as the launch, which does not write to it; fth_launch_copy reads the
+     * results. If the memory of an argument lies within that of another one, both have the same
+     * buffer, as on a GPU where both point to the same memory. NULL: no argument has such contents.
+     * FTH_INVALID: an argument with contents is not a buffer, or two of them share only a part of
+     * their memory. */
+    const void *const *contents;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
@@ -233,6 +242,13 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *la
                                                      uint64_t max_values,
                                                      struct fth_launch_view *view, char **values,
                                                      struct fth_error *error);
+/* Describes a buffer in *view and, after a run, copies its first `size` bytes to `memory`. With a
+ * size of 0, the launch need not have been run, and `memory` may be NULL. FTH_NOT_FOUND: there is
+ * no buffer with this index. FTH_INVALID: the buffer has fewer bytes. FTH_UNAVAILABLE: the launch
+ * was not run. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_copy(const struct fth_launch *launch, size_t index,
+                                                     struct fth_launch_view *view, void *memory,
+                                                     size_t size, struct fth_error *error);
 /* Copies the contents of a buffer of the launch file, after a run. *values gets view->count
  * elements of view->element_bytes; release it with fth_free. FTH_NOT_FOUND: there is no buffer with
  * this name. FTH_UNAVAILABLE: the launch was not run. */

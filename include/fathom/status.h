@@ -71,6 +71,11 @@ struct fth_log {
     void *user; /* passed to each callback */
 };
 
+/* A function for fth_log.interrupted: returns whether the int at `user` is not 0. Any thread may
+ * set the int while an operation runs. For languages in which a callback of their own would be slow
+ * or could not run in the worker threads of the library. */
+FTH_API bool fth_interrupted_by_flag(void *user);
+
 #ifdef __cplusplus
 }
 #endif

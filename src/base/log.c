@@ -22,6 +22,11 @@ void fth_log_progress(const struct fth_log *log, const char *what, double fracti
         log->progress(log->user, what, fraction);
 }
 
+bool fth_interrupted_by_flag(void *user)
+{
+    return __atomic_load_n((const int *)user, __ATOMIC_RELAXED) != 0;
+}
+
 bool fth_log_interrupted(const struct fth_log *log)
 {
     return log && log->interrupted && log->interrupted(log->user);

@@ -70,6 +70,10 @@ enum fth_status fth_launch_fill(struct fth_launch *launch, size_t index, void *d
         return fill_from_file(launch, buffer, data, error);
     if (buffer->fill == FTH_FILL_EXPRESSION)
         return fill_expression(launch, buffer, data, error);
+    if (buffer->fill == FTH_FILL_MEMORY) {
+        memcpy(data, buffer->memory, buffer->count * element->bytes);
+        return FTH_OK;
+    }
     struct fth_rng rng;
     /* 2^64 divided by the golden ratio, so that the seeds of the buffers are far apart. */
     fth_rng_init(&rng, launch->seed + index * UINT64_C(0x9e3779b97f4a7c15));

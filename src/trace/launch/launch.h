@@ -6,6 +6,7 @@
  *   scalar.c             number types (f32, s32, ...) and their values as text
  *   launch_expression.c  arithmetic such as "N*N/32" and "(i % 7) / 7"
  *   launch_open.c        opens a launch file or a PTX file, and checks which options apply to it
+ *   ../launch_memory.c   buffers whose contents are in the memory of the caller
  *   launch_ptx.c         parses PTX, and finds it in fat binaries and ELF files
  *   launch_build.c       launches and buffers as given on the command line
  *   launch_kernel.c      finds kernels by their names, and describes their parameters
@@ -187,7 +188,8 @@ enum fth_fill {
     FTH_FILL_CONSTANT, /* `bits` in every element */
     FTH_FILL_FILE,
     FTH_FILL_EXPRESSION,
-    FTH_FILL_MODULE /* of a variable: what the module states */
+    FTH_FILL_MODULE, /* of a variable: what the module states */
+    FTH_FILL_MEMORY  /* memory of the caller */
 };
 
 /* A buffer, or a variable of the module. */
@@ -205,6 +207,11 @@ struct fth_launch_buffer {
     uint64_t address;                  /* valid while the launch has an executor */
     const char *symbol;                /* of a variable: its name in the module; NULL: a buffer */
     uint64_t symbol_bytes;             /* size of this variable */
+    const void *memory;                /* FTH_FILL_MEMORY */
+    /* The buffer has no memory of its own, but is a part of the buffer `whole`. */
+    bool is_part;
+    size_t whole;
+    uint64_t part_offset; /* offset in that buffer, in bytes */
 };
 
 enum fth_argument_kind {
@@ -383,6 +390,14 @@ struct fth_trace_input;
 FTH_MUST_USE enum fth_status fth_launch_open_input(const struct fth_trace_input *input,
                                                    const struct fth_launch_options *options,
                                                    struct fth_launch **launch,
+                                                   struct fth_error *error);
+
+/* ---- launch_memory.c ---- */
+
+/* Sets the contents of the arguments that options->contents names, and finds the buffers that are
+ * parts of others. */
+FTH_MUST_USE enum fth_status fth_launch_use_memory(struct fth_launch *launch,
+                                                   const struct fth_launch_options *options,
                                                    struct fth_error *error);
 
 /* ---- trace_recorder.c ---- */

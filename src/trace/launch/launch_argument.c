@@ -260,6 +260,13 @@ struct place {
     size_t *parts; /* number of buffers so far in the structs of this argument */
 };
 
+/* Returns whether a text is a value of floating-point types that no expression can have. */
+static bool is_not_finite(const char *text)
+{
+    const char *magnitude = *text == '-' ? text + 1 : text;
+    return strcmp(magnitude, "inf") == 0 || strcmp(magnitude, "nan") == 0;
+}
+
 /* Parses a number that does not state its type. *is_number is false if the text is no number. */
 static enum fth_status parse_plain(struct fth_launch *launch, const struct place *place,
                                    const char *text, struct fth_launch_argument *argument,
@@ -267,8 +274,8 @@ static enum fth_status parse_plain(struct fth_launch *launch, const struct place
 {
     struct fth_error why = FTH_NO_ERROR;
     char reason[256];
-    double value = 0;
-    *is_number = fth_launch_evaluate(launch, text, &value, &why) == FTH_OK;
+    double value = NAN;
+    *is_number = is_not_finite(text) || fth_launch_evaluate(launch, text, &value, &why) == FTH_OK;
     if (!*is_number)
         return why.status == FTH_NO_MEMORY ? fth_error_move(error, &why) : FTH_OK;
     if (!place->kernel)

@@ -88,6 +88,8 @@ static enum fth_status open_ptx(const struct fth_trace_input *input,
                                    options->seed ? *options->seed : 1, launch, error);
     for (size_t i = 0; i < options->argument_count && status == FTH_OK; i++)
         status = fth_launch_argument(*launch, options->arguments[i], error);
+    if (status == FTH_OK)
+        status = fth_launch_use_memory(*launch, options, error);
     for (size_t i = 0; i < options->variable_count && status == FTH_OK; i++)
         status = fth_launch_variable(*launch, options->variables[i], error);
     if (status == FTH_OK)

@@ -47,11 +47,23 @@ static enum fth_status allocate(struct fth_launch *launch, struct fth_launch_buf
     const struct fth_executor *executor = &launch->executor;
     if (buffer->symbol)
         return find_variable(launch, buffer, error);
+    if (buffer->is_part)
+        return FTH_OK;
     enum fth_status status =
         executor->alloc(executor->context, buffer_bytes(buffer), &buffer->address, error);
     if (status != FTH_OK && buffer->name)
         fth_error_context(error, "buffer '%s'", buffer->name);
     return status;
+}
+
+/* Sets the addresses of buffers that are parts of others. */
+static void place_parts(struct fth_launch *launch)
+{
+    for (size_t i = 0; i < launch->buffer_count; i++) {
+        struct fth_launch_buffer *buffer = &launch->buffers[i];
+        if (buffer->is_part)
+            buffer->address = launch->buffers[buffer->whole].address + buffer->part_offset;
+    }
 }
 
 /* Writes the initial contents of a buffer, unless they do not matter. Files are always read, so
@@ -61,13 +73,16 @@ static enum fth_status fill(struct fth_launch *launch, size_t index, struct fth_
     const struct fth_executor *executor = &launch->executor;
     const struct fth_launch_buffer *buffer = &launch->buffers[index];
     void *data = NULL;
-    if (buffer->fill == FTH_FILL_MODULE)
+    if (buffer->fill == FTH_FILL_MODULE || buffer->is_part)
         return FTH_OK;
     /* Variables are always written, because the module may state other contents. */
     if (!buffer->symbol &&
         (buffer->fill == FTH_FILL_ZERO || (buffer->fill != FTH_FILL_FILE && executor->omits &&
                                            executor->omits(executor->context, buffer->address))))
         return FTH_OK;
+    if (buffer->fill == FTH_FILL_MEMORY) /* which can be large: without a copy */
+        return executor->write(executor->context, buffer->address, buffer->memory,
+                               buffer_bytes(buffer), error);
     enum fth_status status = initial_contents(launch, index, &data, error);
     if (status == FTH_OK)
         status =
@@ -148,6 +163,7 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
     launch->executor = *executor;
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
         status = allocate(launch, &launch->buffers[i], error);
+    place_parts(launch);
     if (status == FTH_OK)
         status = plan_steps(launch, error);
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
@@ -297,6 +313,28 @@ enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, u
     fth_buffer_fini(&out);
     free(data);
     return status;
+}
+
+enum fth_status fth_launch_copy(const struct fth_launch *launch, size_t index,
+                                struct fth_launch_view *view, void *memory, size_t size,
+                                struct fth_error *error)
+{
+    static const char operation[] = "read buffer";
+    const struct fth_executor *executor = &launch->executor;
+    *view = (struct fth_launch_view){0};
+    if (index >= launch->buffer_count)
+        return fth_fail(error, FTH_NOT_FOUND, operation, NULL, "the launch has %zu buffers",
+                        launch->buffer_count);
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    *view = view_of(buffer);
+    if (size > buffer_bytes(buffer))
+        return fth_fail(error, FTH_INVALID, operation, buffer->name,
+                        "it has %llu bytes, fewer than %zu",
+                        (unsigned long long)buffer_bytes(buffer), size);
+    if (size && !executor->read)
+        return fth_fail(error, FTH_UNAVAILABLE, operation, buffer->name,
+                        "the launch has not been run yet");
+    return size ? executor->read(executor->context, buffer->address, memory, size, error) : FTH_OK;
 }
 
 /* Finds a buffer by its name and describes it in *view. */

@@ -88,6 +88,8 @@ static void numbers_get_the_types_of_parameters(void **state)
     } cases[] = {
         {"plain", {"ptr:s32[3]", "-5", "1", "2", "3", NULL}, "-5 1065353216 1107296258"},
         {"plain", {"ptr:u16[6]", "2*3", "1/4", "255", "1.5", NULL}, "6 0 0 16000 255 15872"},
+        {"plain", {"ptr:u32[3]", "1", "inf", "2", "-inf", NULL}, "1 2139095040 4227858434"},
+        {"plain", {"ptr:f32[3]", "0", "nan", "0", "0", NULL}, "0 nan 0"},
         {"bare", {"ptr:u32[3]", "4000000000", "i32:7", "1", NULL}, "4000000000 7 1073741824"},
         {"bare", {"ptr:s32[3]", "-4", "i32:7", "1", NULL}, "-4 7 1073741824"},
         {"bare", {"ptr:f32[3]", "0", "f32:7", "1", NULL}, "0 7 2"},
@@ -108,6 +110,7 @@ static void wrong_texts_are_refused(void **state)
         {"plain", {"5", NULL}, "argument 1 is a pointer (float*); pass a buffer"},
         {"bare", {"5", NULL}, "argument 1 is a pointer; pass a buffer"},
         {"plain", {"null", "0.5", NULL}, "argument 2 is an integer of 32 bits (s32)"},
+        {"plain", {"null", "inf", NULL}, "argument 2 is an integer of 32 bits (s32)"},
         {"plain", {"null", "99999999999", NULL}, "argument 2 is an integer of 32 bits (s32)"},
         {"plain", {"null", "1", "1", "-1", NULL}, "argument 4 is an integer of 8 bits (u8)"},
         {"bare", {"null", "1", "5", NULL}, "does not state the type of argument 3"},
