@@ -128,6 +128,34 @@ FTH_API FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
                                                   const struct fth_discover_options *options,
                                                   struct fth_gpu **gpu, struct fth_error *error);
 
+/* Contributions: a description that was measured on a real device, and the recording of the same
+ * run, checked and packed into one archive for the maintainers of the catalogue. The archive is a
+ * tar file; it contains contribution.txt, description.json and recording.rec. */
+
+/* Checks that the description and the recording belong together, and packs them:
+ *
+ *     - the device is real;
+ *     - the description has all figures that a full measurement of such a device gives;
+ *     - each measured figure has samples or a confidence;
+ *     - the recording gives the same description (fth_discover of the recording).
+ *
+ * Host name, UUID, serial number and PCI address are removed from both. *pack is the archive, not
+ * compressed; *summary is the text of contribution.txt, which names the device, the versions, the
+ * command, the time and what was removed. `log` may be NULL.
+ * FTH_INVALID: a check failed, or a file is malformed; the message says what to measure again. */
+FTH_API FTH_MUST_USE enum fth_status fth_contribution_pack(const char *description,
+                                                           const char *recording,
+                                                           const struct fth_log *log, char **pack,
+                                                           size_t *size, char **summary,
+                                                           struct fth_error *error);
+/* Repeats these checks with an archive that fth_contribution_pack has made, compressed with zstd or
+ * not, and checks that nothing in it identifies a card or its host. *summary: the text that
+ * describes the content. FTH_INVALID: a check failed, or the archive is malformed. */
+FTH_API FTH_MUST_USE enum fth_status fth_contribution_check(const char *path,
+                                                            const struct fth_log *log,
+                                                            char **summary,
+                                                            struct fth_error *error);
+
 #ifdef __cplusplus
 }
 #endif

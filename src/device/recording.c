@@ -96,12 +96,17 @@ static void put_line(const char *key, const char *text, struct fth_buffer *out)
     fth_buffer_text(out, "\n");
 }
 
-void fth_recording_put_header(const char *device, struct fth_buffer *out)
+void fth_recording_put_header_of(const char *device, const char *version, struct fth_buffer *out)
 {
     fth_buffer_format(out, "%s%s\n", format_name, format_version);
     put_line("device", device, out);
-    put_line("fathom", fth_version(), out);
+    put_line("fathom", version, out);
     fth_buffer_text(out, "\n");
+}
+
+void fth_recording_put_header(const char *device, struct fth_buffer *out)
+{
+    fth_recording_put_header_of(device, fth_version(), out);
 }
 
 void fth_recording_put_description(const char *json, size_t size, struct fth_buffer *out)
@@ -154,7 +159,7 @@ struct answer {
 struct fth_recording {
     char *name;
     struct fth_buffer content;
-    char device[256];
+    char device[256], version[64]; /* of the header */
     struct span *descriptions;
     size_t description_count, description_capacity;
     struct answer *answers;
@@ -300,6 +305,14 @@ static const char *get_line(struct cursor *cursor, size_t *size)
     return (const char *)line;
 }
 
+/* Copies the rest of a line that begins with the key. */
+static void copy_value(const char *key, const char *line, size_t size, char *value, size_t max)
+{
+    const size_t key_size = strlen(key);
+    if (size > key_size && memcmp(line, key, key_size) == 0)
+        snprintf(value, max, "%.*s", (int)(size - key_size), line + key_size);
+}
+
 /* Reads the header. The errors distinguish a file that is not a recording, a recording of another
  * version, and a truncated recording. */
 static enum fth_status read_header(struct fth_recording *recording, struct cursor *cursor)
@@ -329,11 +342,10 @@ static enum fth_status read_header(struct fth_recording *recording, struct curso
         line = get_line(cursor, &size);
         if (line && size == 0)
             return FTH_OK;
-        static const char key[] = "device ";
-        size_t key_size = strlen(key);
-        if (line && size > key_size && memcmp(line, key, key_size) == 0)
-            snprintf(recording->device, sizeof recording->device, "%.*s", (int)(size - key_size),
-                     line + key_size);
+        if (line) {
+            copy_value("device ", line, size, recording->device, sizeof recording->device);
+            copy_value("fathom ", line, size, recording->version, sizeof recording->version);
+        }
     }
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
                     cursor->size < MAX_HEADER_BYTES ? "truncated: the file ends in the header"
@@ -522,6 +534,11 @@ void fth_recording_destroy(struct fth_recording *recording)
 const char *fth_recording_device(const struct fth_recording *recording)
 {
     return recording->device;
+}
+
+const char *fth_recording_version(const struct fth_recording *recording)
+{
+    return recording->version;
 }
 
 size_t fth_recording_description_count(const struct fth_recording *recording)

@@ -11,6 +11,8 @@
 
 /* `device` is the id of the recorded device. */
 void fth_recording_put_header(const char *device, struct fth_buffer *out);
+/* The same for a recording that another version of fathom has made. */
+void fth_recording_put_header_of(const char *device, const char *version, struct fth_buffer *out);
 /* A description that the device returned, as JSON. */
 void fth_recording_put_description(const char *json, size_t size, struct fth_buffer *out);
 /* The samples of one request. `key` is the canonical text of the request. */
@@ -41,6 +43,8 @@ void fth_recording_destroy(struct fth_recording *recording);
 
 /* Returns the id of the recorded device, empty if the header has none. */
 const char *fth_recording_device(const struct fth_recording *recording);
+/* Returns the version of fathom that recorded, empty if the header has none. */
+const char *fth_recording_version(const struct fth_recording *recording);
 size_t fth_recording_description_count(const struct fth_recording *recording);
 /* Adds the content of description `index` to `gpu`. */
 FTH_MUST_USE enum fth_status fth_recording_add_description(const struct fth_recording *recording,
@@ -57,6 +61,12 @@ const char *fth_recording_key(const struct fth_recording *recording, size_t inde
 /* Fills `samples` with answer `index`. Release them with fth_samples_fini. */
 FTH_MUST_USE enum fth_status fth_recording_answer(const struct fth_recording *recording,
                                                   size_t index, struct fth_samples *samples,
+                                                  struct fth_error *error);
+
+/* Opens a device that answers from a recording, of which it takes ownership, also on failure.
+ * `name` is the name of the file for messages. */
+FTH_MUST_USE enum fth_status fth_recording_replay(const char *name, struct fth_recording *recording,
+                                                  struct fth_device **device,
                                                   struct fth_error *error);
 
 /* Adds all sections and references of `from` to `gpu`. */

@@ -143,6 +143,28 @@ static const struct fth_device_ops replay_ops = {.describe = describe,
                                                  .measure = measure,
                                                  .close = close_replay};
 
+enum fth_status fth_recording_replay(const char *name, struct fth_recording *recording,
+                                     struct fth_device **device, struct fth_error *error)
+{
+    *device = NULL;
+    struct replay *replay = calloc(1, sizeof *replay);
+    if (!replay) {
+        fth_recording_destroy(recording);
+        return fth_no_memory(error, operation, name);
+    }
+    replay->last = SIZE_MAX;
+    replay->recording = recording;
+    replay->path = strdup(name);
+    replay->used = calloc(fth_recording_answer_count(recording) + 1, sizeof *replay->used);
+    if (!replay->path || !replay->used) {
+        close_replay(replay);
+        return fth_no_memory(error, operation, name);
+    }
+    char id[sizeof(*device)->id];
+    snprintf(id, sizeof id, "replay:%s", name);
+    return fth_device_create(id, &replay_ops, replay, device, error);
+}
+
 static enum fth_status open_replay(const char *what, const struct fth_device_options *options,
                                    struct fth_device **device, struct fth_error *error)
 {
@@ -150,25 +172,9 @@ static enum fth_status open_replay(const char *what, const struct fth_device_opt
     *device = NULL;
     if (!*what)
         return fth_fail(error, FTH_INVALID, operation, NULL, "no recording given; use replay:FILE");
-    struct replay *replay = calloc(1, sizeof *replay);
-    if (!replay)
-        return fth_no_memory(error, operation, what);
-    replay->last = SIZE_MAX;
-    enum fth_status status = fth_recording_read(what, &replay->recording, error);
-    if (status == FTH_OK) {
-        replay->path = strdup(what);
-        replay->used =
-            calloc(fth_recording_answer_count(replay->recording) + 1, sizeof *replay->used);
-        if (!replay->path || !replay->used)
-            status = fth_no_memory(error, operation, what);
-    }
-    if (status != FTH_OK) {
-        close_replay(replay);
-        return status;
-    }
-    char id[sizeof(*device)->id];
-    snprintf(id, sizeof id, "replay:%s", what);
-    return fth_device_create(id, &replay_ops, replay, device, error);
+    struct fth_recording *recording = NULL;
+    FTH_TRY(fth_recording_read(what, &recording, error));
+    return fth_recording_replay(what, recording, device, error);
 }
 
 const struct fth_backend fth_backend_replay = {

@@ -12,6 +12,10 @@ CAPSULE = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli",
 # PTX with debug information, for which `fathom run` prints a launch file.
 TYPED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernels", "spaces", "typed_params.ptx")
 
+# The recording of a small measurement of a real device, and the description that it gives.
+CONTRIBUTION = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "replay", "opencl", "neoverse" + end)
+                for end in (".json", ".zst")]
+
 KERNEL = """.version 7.0
 .target sm_70
 .address_size 64
@@ -78,6 +82,7 @@ PTX = ["@k.ptx", "-g", "2", "-b", "32", "-a", "ptr:f32[64]=iota", "-a", "f32:2"]
 
 # Commands that make further inputs: (the file that they write, their arguments). "@NAME" is the path of an input.
 MADE = [
+    ("pack.tar.zst", ["gpus", "--contribute", CONTRIBUTION[0], "--recording", CONTRIBUTION[1], "-o", "OUT"]),
     ("topo.rec", ["topo", "--device", "sim:@tiny.json", "--only", "l1", "--record", "OUT"]),
     ("tiny-topo.json", ["topo", "--device", "replay:@topo.rec", "--only", "l1", "--json", "-o", "OUT"]),
     ("dissect.rec", ["dissect", "l1", "--device", "sim:@tiny.json", "--record", "OUT"]),
@@ -119,6 +124,9 @@ CASES = [
     ("gpus", ["gpus"], [], []),
     ("gpus NAME", ["gpus", "gt740m"], [], []),
     ("gpus FILE --json", ["gpus", "@tiny.json", "--json"], [], []),
+    ("gpus --contribute", ["gpus", "--contribute", CONTRIBUTION[0], "--recording", CONTRIBUTION[1], "-o", "new.tar.zst"], [],
+     ["new.tar.zst"]),
+    ("gpus --check", ["gpus", "--check", "@pack.tar.zst"], [], []),
     ("topo sim", ["topo", "--device", "sim:@tiny.json", "--only", "memory"], [], []),
     ("topo sim --record", ["topo", "--device", "sim:@tiny.json", "--only", "shared", "--json", "--record", "r.rec"], [],
      ["r.rec"]),

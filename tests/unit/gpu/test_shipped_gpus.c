@@ -16,8 +16,10 @@ static void fail_on_warning(void *user, enum fth_level level, const char *text)
 }
 
 static const char *const shipped[] = {
-    "a100", "a770",  "gf840m", "gt740m", "gtx560ti", "gtx780",  "gtx970",    "gtx980",    "h200",
-    "k20c", "mi210", "mi300x", "p100",   "p6000",    "rtx2060", "rtx2080ti", "rx7900xtx", "v100"};
+    "a100",      "a770",    "b200",    "b580",     "gf840m",   "gt740m",    "gtx560ti", "gtx780",
+    "gtx970",    "gtx980",  "h100",    "h100pcie", "h200",     "k20c",      "l40s",     "mi100",
+    "mi210",     "mi250x",  "mi300a",  "mi300x",   "mi350p",   "p100",      "p6000",    "rtx2060",
+    "rtx2080ti", "rtx3090", "rtx4090", "rtx5090",  "rx6900xt", "rx7900xtx", "t4",       "v100"};
 
 /* Every attribute must have a source, and a reference or method unless the driver reported it. The
  * scope of an element and the texts of the device need none. */
@@ -185,6 +187,39 @@ static const struct {
     {"rx7900xtx", "scalar_l1", "latency_ns", 15.4},
     {"rx7900xtx", "l3", "latency_ns", 150.3},
     {"rx7900xtx", "memory", "latency_ns", 234.55},
+    /* mt4g's sample results; M. Dewing; gpu-benches; CUDA Programming Guide */
+    {"h100", "device", "sms", 132},
+    {"h100", "l1", "default_size_bytes", 28672},
+    {"h100", "l2", "size_bytes", 52428800},
+    {"h100", "l2", "latency_cycles", 291},
+    {"h100", "memory", "latency_cycles", 700},
+    {"h100pcie", "device", "sms", 114},
+    {"h100pcie", "l2", "far_latency_cycles", 414.1},
+    {"b200", "device", "sms", 148},
+    {"b200", "l2", "size_bytes", 132644864},
+    {"b200", "l1", "unified_bytes", 262144},
+    {"rtx5090", "device", "sms", 170},
+    {"rtx5090", "l2", "latency_cycles", 360},
+    {"rtx4090", "l2", "size_bytes", 75497472},
+    {"rtx4090", "shared", "max_block_bytes", 101376},
+    {"rtx4090", "tlb_l1", "reach_bytes", 33554432},
+    {"l40s", "device", "sms", 142},
+    {"l40s", "l2", "latency_cycles", 276.5},
+    {"rtx3090", "device", "max_blocks_per_sm", 16},
+    {"rtx3090", "l2", "size_bytes", 6291456},
+    {"t4", "l1", "size_bytes", 65536},
+    {"t4", "instruction_l0", "size_bytes", 16384},
+    {"mi100", "scalar_l1", "instances", 48},
+    {"mi100", "l2", "slices", 32},
+    {"mi250x", "device", "sms", 110},
+    {"mi300a", "l2", "instances", 6},
+    {"mi300a", "vector_l1", "latency_cycles", 112},
+    {"mi350p", "lds", "size_bytes", 163840},
+    {"mi350p", "l3", "size_bytes", 134217728},
+    {"rx6900xt", "l3", "size_bytes", 134217728},
+    {"rx6900xt", "vector_l1", "latency_cycles", 73},
+    {"b580", "device", "sms", 20},
+    {"b580", "l2", "size_bytes", 18874368},
     /* Intel, product specifications */
     {"a770", "device", "sms", 32},
     {"a770", "memory", "peak_bytes_per_s", 560e9},
