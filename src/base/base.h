@@ -12,6 +12,7 @@
  *   caller_options.c   options that can grow
  *   demangle/   names of C++ functions (fth_demangle)
  *   container/  files that consist of compressed parts (container/container.h)
+ *   parallel/   threads that share work (parallel/parallel.h)
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H

@@ -3,17 +3,19 @@
  *
  *   memory-bandwidth  the three bandwidths of memory
  *   l2-partition      one of the two partitions of the L2 has a higher latency: on GPUs with an
- * even index the one that is near to the SM that measures, on others the far one. The near or far
- * latency of the L2, and those of memory, which contain them, rise accordingly. fathom reports the
- * median of the near latency over all SMs, half of which are near to the slow partition: it rises
- * by half. The bandwidth of the L2 falls as its mean latency rises, because the number of requests
- * in flight is limited. In the fingerprint, the SMs of the second half change by the whole amount.
+ *                     even index the one that is near to the SM that measures, on others the far
+ *                     one. The near or far latency of the L2, and those of memory, which contain
+ *                     them, rise accordingly. fathom reports the median of the near latency over
+ *                     all SMs, half of which are near to the slow partition: it rises by half. The
+ *                     bandwidth of the L2 falls as its mean latency rises, because the number of
+ *                     requests in flight is limited. In the fingerprint, the SMs of the second
+ *                     half change by the whole amount.
  *   sms               SMs are missing. The bandwidths of caches and memories in SMs are sums over
  *                     SMs and shrink in proportion; those of the L2 and memory stay.
  *   latency           all latencies of the L2 and of memory
  *   clock             the SM clock, which is also that of the L2. Latencies in cycles stay, those
- *                     in nanoseconds rise. Memory has its own clock: what a memory latency
- *                     exceeds the L2's by keeps its nanoseconds and has fewer cycles. All
+ *                     in nanoseconds rise. Memory has its own clock: the part of a memory latency
+ *                     beyond that of the L2 takes the same nanoseconds and fewer cycles. All
  *                     bandwidths fall, except those of memory.
  *   link              PCIe lanes
  *   ecc               uncorrectable errors

@@ -131,7 +131,7 @@ FTH_MUST_USE enum fth_status fth_judge_number_prepare(struct fth_judge *judge,
                                                       struct fth_judge_figure *figure);
 /* Returns the standard deviation of ln(median of `runs` measurements) around the centre. */
 double fth_judge_spread(const struct fth_judge_model *model, size_t runs);
-/* Judges the numbers of a GPU. *judged gets the number of figures that were tested. */
+/* Judges the numbers of a GPU. Adds the number of figures that were tested to *judged. */
 FTH_MUST_USE enum fth_status fth_judge_numbers(struct fth_judge *judge,
                                                struct fth_fleet_result *result, size_t *judged);
 /* Fills the summary of a number. */
@@ -161,7 +161,8 @@ size_t fth_judge_point_near(const struct fth_judge_figure *figure, double x);
 /* Determines the usual value of an exact figure. */
 FTH_MUST_USE enum fth_status fth_judge_exact_prepare(struct fth_judge *judge,
                                                      struct fth_judge_figure *figure);
-/* Judges the sizes, counts and texts of a GPU. *judged: as above. */
+/* Judges the sizes, counts and texts of a GPU. Adds the number of figures that were tested to
+ * *judged. */
 FTH_MUST_USE enum fth_status fth_judge_exact(struct fth_judge *judge,
                                              struct fth_fleet_result *result, size_t *judged);
 

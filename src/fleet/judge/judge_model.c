@@ -54,8 +54,8 @@
 /* Tail: the quantile that TAIL_GPUS of the GPUs exceed. Chosen: five values are the fewest that
  * give the quantile with a standard deviation of about 6 % (1,000 GPUs). */
 #define TAIL_GPUS 5.0
-/* The larger of two such quantiles is above the true one by this factor on average, and more by
- * chance; all figures together (below) give a better estimate. Chosen: two standard deviations. */
+/* The larger of two such quantiles can be above the true one by this factor. Chosen: two standard
+ * deviations. All figures together (below) give a better estimate. */
 #define TAIL_ALLOWANCE 1.15
 /* Likewise, for quantiles that are exceeded by more than 1 %: they vary more than those of heavy
  * tails differ from those of the normal distribution. They only show separate clusters. */
@@ -72,15 +72,19 @@
  * a larger part is a second kind of healthy GPUs. */
 #define MAX_SEPARATED_WORSE 0.25
 #define MAX_SEPARATED_BETTER 0.05
-/* Tail of all figures of a cohort together (fth_judge_common_tail): as many values as this are
- * beyond the quantile. Figures with fewer GPUs do not take part, because their spread is uncertain,
- * and figures that vary less (as a fraction), because they are rounded. All chosen. */
+/* Tail of all figures of a cohort together (fth_judge_common_tail): the quantile that COMMON_TAIL
+ * values exceed. All chosen. */
 #define COMMON_TAIL 20.0
-#define COMMON_SMALL_ALLOWANCE 1.22 /* likewise, if more than 1 % exceed it */
-#define COMMON_ALLOWANCE 1.08 /* the quantile is above the true one by chance: one deviation */
+/* The quantile can be above the true one by chance: one standard deviation. The second number is
+ * for quantiles that more than 1 % of the values exceed. */
+#define COMMON_ALLOWANCE 1.08
+#define COMMON_SMALL_ALLOWANCE 1.22
+/* Figures with fewer GPUs do not take part, because their spread is uncertain. */
 #define COMMON_MIN_GPUS 20
+/* Figures with a smaller spread do not take part, because they are rounded: as a fraction and, for
+ * latencies, in cycles or ns (three times the unit to which they are rounded). */
 #define COMMON_MIN 0.002
-#define COMMON_STEPS 0.3 /* three times the unit to which latencies are rounded */
+#define COMMON_STEPS 0.3
 /* The histogram of distances, in units of the median absolute deviation. */
 #define COMMON_BINS 1000
 #define COMMON_BINS_PER_UNIT 25.0
@@ -143,7 +147,8 @@ static double deviation_of(const struct fth_judge_figure *figure, size_t without
 }
 
 /* Returns the standard deviation of a small cohort, from all GPUs but the worst quarter, which may
- * be faulty. It is more precise than the median absolute deviation. *freedom: how precise it is. */
+ * be faulty. It is more precise than the median absolute deviation. *freedom gets its degrees of
+ * freedom. */
 static double trimmed_of(const struct fth_judge_figure *figure, size_t without, double gpus,
                          double *freedom)
 {
@@ -173,7 +178,8 @@ static double tail_of(const struct fth_judge_figure *figure, const struct fth_ju
 {
     const size_t count = figure->point_count;
     double separated = 0, beyond = 0, last = 0;
-    /* Outwards in: finds the innermost gap with few GPUs beyond it. */
+    /* Goes from the outermost GPU towards the centre, and finds the innermost gap with few GPUs
+     * beyond it. */
     for (size_t k = 0; k < count; k++) {
         const size_t i = sign > 0 ? count - 1 - k : k;
         const double z = sign * (figure->points[i].x - model->centre) / scale;
@@ -247,7 +253,7 @@ static void fit_tail(const struct fth_judge_figure *figure, struct fth_judge_tai
     *scale *= fmax(stretch, worse_stretch);
 }
 
-/* Returns the bin of a distance in the histogram below. */
+/* Returns the bin of a distance in the histogram of fth_judge_common_tail. */
 static size_t bin_of(double z)
 {
     return (size_t)fmin(COMMON_BINS - 1, z * COMMON_BINS_PER_UNIT);
@@ -387,8 +393,8 @@ static void fit_noise(const struct fth_reference_figure *reference, struct fth_j
     model->noise2 *= stretch * stretch;
 }
 
-/* Combines the spread of the GPUs, with `measured` degrees of freedom, with the default spread.
- * *freedom: degrees of freedom of both. */
+/* Returns the spread of the GPUs, which has `measured` degrees of freedom, combined with the
+ * default spread. *freedom gets the degrees of freedom of the result. */
 static double combine(const struct fth_judge_model *model, double scale, double measured,
                       double *freedom)
 {
