@@ -415,7 +415,7 @@ static void another_format_is_refused(void **state)
     free(filled);
 }
 
-/* A document of a large fleet stays small: GPUs that are not healthy are listed up to a limit. */
+/* A document of a large fleet stays small: all of its lists have limits. */
 static void documents_stay_small(void **state)
 {
     (void)state;
@@ -424,28 +424,68 @@ static void documents_stay_small(void **state)
     struct fth_fleet_gpu *gpus = calloc(MANY, sizeof *gpus);
     struct fth_fleet_result *results = calloc(MANY, sizeof *results);
     char(*hosts)[16] = calloc(MANY, sizeof *hosts);
-    assert_true(gpus && results && hosts);
+    struct fth_fleet_cohort_summary *cohorts = calloc(MANY, sizeof *cohorts);
+    struct fth_fleet_group_finding *groups = calloc(MANY, sizeof *groups);
+    struct fth_fleet_figure_summary *summaries = calloc(MANY, sizeof *summaries);
+    assert_true(gpus && results && hosts && cohorts && groups && summaries);
     for (uint32_t i = 0; i < MANY; i++) {
         snprintf(hosts[i], sizeof hosts[i], "node%u", i / 4);
         gpus[i] = filled->gpus[1];
         gpus[i].host = hosts[i];
         results[i] = filled->results[1];
         results[i].gpu = i;
+        summaries[i] = filled->summaries[0];
+        cohorts[i] = filled->cohort;
+        cohorts[i].cohort.gpu_count = i == 77 ? 9 : 1;
+        cohorts[i].figures = summaries;
+        cohorts[i].figure_count = i == 77 ? MANY : 2;
+        groups[i] = filled->group;
     }
     filled->fleet.gpus = gpus;
     filled->fleet.gpu_count = MANY;
     filled->judgement.results = results;
     filled->judgement.failed = MANY;
+    filled->judgement.cohorts = cohorts;
+    filled->judgement.cohort_count = MANY;
+    filled->judgement.groups = groups;
+    filled->judgement.group_count = MANY;
     char *text = write_judgement("json", filled, false);
     struct fth_json_document document = {0};
-    assert_in_range(strlen(text), 100000, 700000);
+    assert_in_range(strlen(text), 100000, 800000);
     assert_int_equal(fth_json_parse("judgement", text, strlen(text), &document, NULL), FTH_OK);
     const double listed = (double)fth_json_count(at(document.root, "gpus"));
     assert_true(listed > 100 && listed <= 1000);
     assert_true(listed + fth_json_double(at(document.root, "gpus_left_out")) == MANY);
     assert_int_equal(fth_json_count(at(document.root, "heat_map/rows")), 1500);
+    assert_true(fth_json_double(at(document.root, "heat_map/rows_left_out")) == MANY / 4 - 1500);
+    const double cohort_count = (double)fth_json_count(at(document.root, "cohorts"));
+    assert_true(cohort_count > 50);
+    assert_true(cohort_count + fth_json_double(at(document.root, "cohorts_left_out")) == MANY);
+    assert_true(fth_json_double(at(document.root, "cohorts/77/figures_left_out")) == MANY - 400);
+    const double group_count = (double)fth_json_count(at(document.root, "groups"));
+    assert_true(group_count > 50);
+    assert_true(group_count + fth_json_double(at(document.root, "groups_left_out")) == MANY);
     fth_json_fini(&document);
     fth_free(text);
+
+    /* A heat map with thousands of figures has fewer rows. */
+    const char **columns = calloc(MANY, sizeof(*columns));
+    float *scores = calloc(MANY, sizeof *scores);
+    assert_true(columns && scores);
+    for (size_t i = 0; i < MANY; i++) {
+        columns[i] = "memory.read_bytes_per_s";
+        results[i].scores = scores;
+    }
+    filled->judgement.columns = columns;
+    filled->judgement.column_count = 2000;
+    text = write_judgement("json", filled, false);
+    assert_in_range(strlen(text), 100000, 900000);
+    fth_free(text);
+    free((void *)columns);
+    free(scores);
+    free(cohorts);
+    free(groups);
+    free(summaries);
     free(gpus);
     free(results);
     free(hosts);
