@@ -1,8 +1,6 @@
 /* fathom fleet: finds the GPUs of a fleet that differ from the others of their model. */
 #include "fleet/fleet_cli.h"
 
-#include <string.h>
-
 const struct cli_option cli_fleet_reference_file = {
     "reference", 0, "FILE", CLI_WORD_FILE,
     "compare with the GPUs of this reference, written by 'fathom fleet reference', instead of the "
@@ -53,10 +51,7 @@ const struct cli_option cli_fleet_fault = {
 const struct cli_option cli_fleet_seed = {"seed", 0, "S", CLI_WORD_NONE,
                                           "with generate: seed of the random numbers (default: 1)"};
 
-static const struct {
-    const char *name;
-    int (*run)(const struct cli_arguments *arguments);
-} actions[] = {
+static const struct cli_action actions[] = {
     {"judge", cli_fleet_judge},         {"check", cli_fleet_check}, {"collect", cli_fleet_collect},
     {"reference", cli_fleet_reference}, {"add", cli_fleet_add},     {"history", cli_fleet_history},
     {"generate", cli_fleet_generate},
@@ -70,25 +65,9 @@ const char *cli_fleet_action(size_t index)
 
 static int run(const struct cli_arguments *arguments)
 {
-    const char *names[ACTIONS];
-    if (arguments->word_count == 0) {
-        cli_message("no action given: judge PATH, check, collect PATH, reference PATH, add PATH, "
-                    "history or generate; see 'fathom fleet --help'");
-        return CLI_USAGE;
-    }
-    for (size_t i = 0; i < ACTIONS; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(names[i], arguments->words[0]) == 0)
-            return actions[i].run(arguments);
-    }
-    const char *nearest = fth_suggest(arguments->words[0], names, ACTIONS);
-    if (nearest)
-        cli_message("unknown action '%s'; did you mean '%s'?", arguments->words[0], nearest);
-    else
-        cli_message("unknown action '%s'; the actions are judge, check, collect, reference, add, "
-                    "history, generate",
-                    arguments->words[0]);
-    return CLI_USAGE;
+    return cli_run_action(arguments, actions, ACTIONS,
+                          "judge PATH, check, collect PATH, reference PATH, add PATH, history or "
+                          "generate");
 }
 
 static const struct cli_option *const options[] = {

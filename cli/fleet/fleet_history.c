@@ -4,49 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- dates ---- */
-
-/* Returns the days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant,
- * "chrono-Compatible Low-Level Date Algorithms"). */
-static int64_t days_of(int year, int month, int day)
-{
-    const int64_t y = year - (month <= 2);
-    const int64_t era = y / 400, year_of_era = y - era * 400;
-    const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-           719468;
-}
-
-/* Reads a number of `count` digits, and moves behind it. Returns -1 if there are fewer. */
-static int read_digits(const char **text, int count)
-{
-    int number = 0;
-    for (int i = 0; i < count; i++, (*text)++) {
-        if (**text < '0' || **text > '9')
-            return -1;
-        number = 10 * number + (**text - '0');
-    }
-    return number;
-}
-
-/* Parses a date, such as 2026-11-18, as the seconds from 1970 to its beginning in UTC. */
-static bool parse_date(const char *text, int64_t *time)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    const int year = read_digits(&text, 4);
-    if (year < 1970 || *text++ != '-')
-        return false;
-    const int month = read_digits(&text, 2);
-    if (month < 1 || month > 12 || *text++ != '-')
-        return false;
-    const int day = read_digits(&text, 2);
-    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    if (*text || day < 1 || day > days[month - 1] + (month == 2 && leap))
-        return false;
-    *time = days_of(year, month, day) * 86400;
-    return true;
-}
-
 /* ---- opening ---- */
 
 static int open_history(const struct cli_arguments *arguments, bool change,
@@ -112,7 +69,7 @@ int cli_fleet_add(const struct cli_arguments *arguments)
     int result = forget ? CLI_DONE : cli_fleet_require_words(arguments, "PATH");
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
-    if (result == CLI_DONE && forget && !parse_date(forget, &before)) {
+    if (result == CLI_DONE && forget && !fth_date_parse(forget, &before)) {
         cli_message("--forget-before requires a date such as 2026-01-31, not '%s'", forget);
         return CLI_USAGE;
     }

@@ -23,7 +23,8 @@ static void warn_problems(const struct fth_fleet *fleet)
         if (count < MAX_WARNINGS)
             cli_message("warning: %s: %s", file, reason);
     if (count > MAX_WARNINGS)
-        cli_message("warning: %zu more files are no measurements of GPUs", count - MAX_WARNINGS);
+        cli_message("warning: %zu more files contain no measurement of a GPU",
+                    count - MAX_WARNINGS);
 }
 
 /* Adds a path to a fleet. On failure it prints an error and returns the exit code. */
@@ -160,17 +161,11 @@ int cli_fleet_put(const struct cli_arguments *arguments,
                                  cli_value(arguments, &cli_fleet_all) != NULL);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
 int cli_fleet_write(const struct cli_arguments *arguments, char *text, size_t size)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     struct fth_error error = FTH_NO_ERROR;
-    if (!output || !ends_with(output, ".zst"))
+    if (!output || !cli_has_extension(output, ".zst"))
         return cli_put_text(arguments, text, size);
     enum fth_status status = fth_file_write_compressed(output, text, size, &error);
     fth_free(text);

@@ -58,7 +58,7 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_history_read(
 
 /* A GPU of a history. */
 struct fth_fleet_history_gpu {
-    const char *name;        /* the UUID or, for a GPU without one, the name of its file */
+    const char *name;        /* the UUID; without one, host and slot; without these, the file */
     const char *uuid;        /* NULL: unknown, as the texts below */
     const char *host, *slot; /* of the newest measurement, as the texts below */
     const char *model, *driver;
@@ -71,6 +71,9 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_history_list(
     struct fth_fleet_history *history,
     void (*each)(void *user, const struct fth_fleet_history_gpu *gpu), void *user,
     struct fth_error *error);
+/* Reads a date such as "2026-01-31" as the seconds from 1970 to its beginning in UTC. Returns false
+ * if the text is no date from 1970 on. */
+FTH_API bool fth_date_parse(const char *text, int64_t *time);
 /* Removes all measurements before a time (in seconds since 1970, UTC) for good; those without a
  * time stay. Later measurements use their space in the file. *removed gets their number; `removed`
  * may be NULL. */

@@ -264,8 +264,6 @@ FTH_MUST_USE enum fth_status fth_fleet_add_description(struct fth_fleet_builder 
 FTH_MUST_USE enum fth_status fth_fleet_add_record(struct fth_fleet_builder *builder,
                                                   const struct fth_json *root,
                                                   struct fth_error *error);
-/* Reads a time such as "2026-11-18T11:09:37Z" as seconds since 1970. False: it has another form. */
-bool fth_fleet_time_parse(const char *text, int64_t *time);
 
 /* ---- distributions (sketch.c, reference.c) ---- */
 

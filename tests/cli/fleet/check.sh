@@ -13,6 +13,9 @@ done
 fathom fleet reference fleet -o ref.json; echo $?
 try fleet check --reference ref.json --save 'kept-%g.json'; ls kept-*
 try fleet check --reference ref.json --runs 2 --device cuda:0
+# Each run has a file of its own, and all of them can be judged.
+try fleet check --reference ref.json --runs 3 --save 'runs-%g.json'; ls runs-*
+try fleet judge runs-*.json --reference ref.json
 # The reference is of GPUs whose memory is faster.
 for i in $(seq 20); do sed "s/\"read_bytes_per_s\": {\"value\": \([0-9]*\)\([0-9]\{9\}\)/\"read_bytes_per_s\": {\"value\": 9\1\2/" "fleet/$i.json" >"fleet/f$i.json"; rm "fleet/$i.json"; done
 fathom fleet reference fleet -o fast.json
