@@ -122,7 +122,8 @@ static int read_options(struct check *check)
         cli_message("--runs requires a whole number from 1 to %d", MAX_RUNS);
         return CLI_USAGE;
     }
-    return cli_check_output(arguments);
+    const int expected = cli_fleet_check_expected(arguments);
+    return expected == CLI_DONE ? cli_check_output(arguments) : expected;
 }
 
 /* Judges what was measured. */
@@ -130,8 +131,11 @@ static int judge(struct check *check, const struct fth_fleet_judge_options *opti
 {
     struct fth_fleet_judgement *judgement = NULL;
     struct fth_error error = FTH_NO_ERROR;
+    /* A node has few GPUs: all of them are listed. Series of a monitoring system are many. */
+    const bool all = strcmp(cli_format(check->arguments), "prometheus") != 0 ||
+                     cli_value(check->arguments, &cli_fleet_all);
     const int result = fth_fleet_judge(check->fleet, options, &judgement, &error) == FTH_OK
-                           ? cli_fleet_put_listing(check->arguments, judgement, true)
+                           ? cli_fleet_conclude(check->arguments, judgement, all)
                            : cli_fail(&error);
     fth_fleet_judgement_destroy(judgement);
     return result;

@@ -1,8 +1,11 @@
-/* fathom fleet add, history: the measurements of a fleet over time, in a file. */
+/* fathom fleet add, history: the measurements of a fleet over time, in a file. Also what is missing
+ * in a fleet (--expect-gpus, --expect-hosts), which the history knows. */
 #include "fleet/fleet_cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- opening ---- */
 
@@ -39,6 +42,57 @@ int cli_fleet_judge_store(const struct cli_arguments *arguments,
         status = fth_fleet_judge_history(judgement, history, options, &error);
     fth_fleet_history_close(history);
     return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+/* ---- what is missing ---- */
+
+int cli_fleet_check_expected(const struct cli_arguments *arguments)
+{
+    const char *hosts = cli_value(arguments, &cli_fleet_expect_hosts);
+    uint64_t gpus = 1;
+    if (!cli_parse_whole_number(arguments, &cli_fleet_expect_gpus, &gpus))
+        return CLI_USAGE;
+    if (gpus < 1) {
+        cli_message("--expect-gpus requires a whole number from 1 on");
+        return CLI_USAGE;
+    }
+    if (hosts && access(hosts, R_OK) != 0) {
+        cli_message("--expect-hosts '%s': %s", hosts, strerror(errno));
+        return CLI_USAGE;
+    }
+    return CLI_DONE;
+}
+
+int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_judgement *judgement,
+                     bool *complete)
+{
+    struct fth_fleet_expect_options options =
+        FTH_FLEET_EXPECT_OPTIONS(.hosts = cli_value(arguments, &cli_fleet_expect_hosts));
+    const struct fth_store_options reading = FTH_STORE_OPTIONS(.read_only = true);
+    const char *store = cli_value(arguments, &cli_fleet_store);
+    struct fth_error error = FTH_NO_ERROR;
+    uint64_t gpus = 0;
+    *complete = true;
+    if (!cli_parse_whole_number(arguments, &cli_fleet_expect_gpus, &gpus))
+        return CLI_USAGE;
+    options.gpus = (size_t)gpus;
+    if (!gpus && !options.hosts)
+        return CLI_DONE;
+    /* cli_fleet_judge_store has reported a history that cannot be read. */
+    if (store && fth_fleet_history_open(store, &reading, &options.history, &error) != FTH_OK)
+        options.history = NULL;
+    error = (struct fth_error)FTH_NO_ERROR;
+    enum fth_status status = fth_fleet_expect(judgement, &options, complete, &error);
+    fth_fleet_history_close(options.history);
+    if (status != FTH_OK)
+        return cli_fail(&error);
+    const struct fth_fleet_counts counts = fth_fleet_judgement_counts(judgement);
+    const size_t judged = counts.healthy + counts.suspect + counts.failed;
+    if (judged < options.gpus)
+        cli_message("only %zu of %zu expected GPUs were judged", judged, options.gpus);
+    else if (!*complete)
+        cli_message("hosts of '%s' are missing", options.hosts);
+    return CLI_DONE;
 }
 
 /* ---- add ---- */

@@ -139,8 +139,8 @@ static int exit_code(const struct fth_fleet_judgement *judgement)
     return judged ? CLI_DONE : CLI_INCONCLUSIVE;
 }
 
-int cli_fleet_put_listing(const struct cli_arguments *arguments,
-                          const struct fth_fleet_judgement *judgement, bool all)
+int cli_fleet_put(const struct cli_arguments *arguments,
+                  const struct fth_fleet_judgement *judgement, bool all)
 {
     struct fth_report_options report = cli_report_options(arguments);
     struct fth_error error = FTH_NO_ERROR;
@@ -154,11 +154,15 @@ int cli_fleet_put_listing(const struct cli_arguments *arguments,
     return result == CLI_DONE ? exit_code(judgement) : result;
 }
 
-int cli_fleet_put(const struct cli_arguments *arguments,
-                  const struct fth_fleet_judgement *judgement)
+int cli_fleet_conclude(const struct cli_arguments *arguments, struct fth_fleet_judgement *judgement,
+                       bool all)
 {
-    return cli_fleet_put_listing(arguments, judgement,
-                                 cli_value(arguments, &cli_fleet_all) != NULL);
+    bool complete = true;
+    int result = cli_fleet_expect(arguments, judgement, &complete);
+    if (result == CLI_DONE)
+        result = cli_fleet_put(arguments, judgement, all);
+    const bool verdict = result == CLI_DONE || result == CLI_DIFFERS || result == CLI_INCONCLUSIVE;
+    return verdict && !complete ? CLI_UNHEALTHY : result;
 }
 
 int cli_fleet_write(const struct cli_arguments *arguments, char *text, size_t size)

@@ -89,6 +89,25 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_judge_history(
     struct fth_fleet_judgement *judgement, struct fth_fleet_history *history,
     const struct fth_fleet_judge_options *options, struct fth_error *error);
 
+/* What a fleet should consist of. Initialise it with FTH_FLEET_EXPECT_OPTIONS. */
+struct fth_fleet_expect_options {
+    size_t size; /* of this struct in bytes */
+    size_t gpus; /* GPUs that must have a verdict other than "not judged"; 0: any number */
+    /* File with the hosts that must have GPUs, one per line; what follows a comma, empty lines and
+     * lines that begin with '#' are ignored. NULL: any hosts. */
+    const char *hosts;
+    /* If GPUs are missing, those of this history that were measured in the last 30 days are named;
+     * may be NULL. */
+    struct fth_fleet_history *history;
+};
+/* Initialises a struct fth_fleet_expect_options; the arguments are designated initialisers. */
+#define FTH_FLEET_EXPECT_OPTIONS(...) FTH_OPTIONS(struct fth_fleet_expect_options, __VA_ARGS__)
+/* Adds to a judgement which GPUs and hosts are missing, for its reports. *complete is false if
+ * fewer GPUs were judged than expected, or if a host of the list has no GPU. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_expect(
+    struct fth_fleet_judgement *judgement, const struct fth_fleet_expect_options *options,
+    bool *complete, struct fth_error *error);
+
 /* Writes what a history shows: "text", "json" (fathom-fleet-history/1) or "csv" (one row per GPU,
  * figure and time). With a GPU in `selected`, the text is a table of its figures over time;
  * otherwise a list of GPUs and of the cards that were swapped or moved. `selected` and `options`

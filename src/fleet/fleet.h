@@ -447,6 +447,11 @@ struct fth_fleet_group_finding {
     double value, usual, effect, p;
 };
 
+/* A host without measurements or, if `gpu` is not NULL, a GPU. `host` NULL: unknown. */
+struct fth_fleet_missing {
+    const char *host, *gpu;
+};
+
 struct fth_fleet_judgement {
     struct fth_arena arena;
     const struct fth_fleet *fleet;    /* borrowed; must outlive the judgement */
@@ -462,6 +467,11 @@ struct fth_fleet_judgement {
     const char *
         *notes; /* sentences about cards that were swapped or moved (history/history_judge.c) */
     size_t note_count, note_capacity;
+    /* What is missing (history/history_expected.c). */
+    bool expects;         /* the members below are set */
+    size_t expected_gpus; /* 0: any number */
+    struct fth_fleet_missing *missing;
+    size_t missing_count;
 };
 
 #endif

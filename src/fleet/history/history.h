@@ -8,6 +8,7 @@
  *   history_cards.c   cards that were swapped or moved
  *   card_maps.c       fingerprints: which measurements can be of the same chip
  *   history_judge.c   changes and cards as findings and notes of a judgement
+ *   history_expected.c  GPUs and hosts that are missing in a judgement
  */
 #ifndef FTH_FLEET_HISTORY_H
 #define FTH_FLEET_HISTORY_H

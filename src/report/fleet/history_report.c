@@ -230,9 +230,51 @@ static bool fill_row(struct report *report, const struct listed *item, uint32_t 
     return true;
 }
 
+/* Fills a row of the table of the figures of a single measurement: name and value. */
+static void fill_value(struct report *report, const struct fth_fleet *fleet,
+                       const struct fth_fleet_value *value, struct fth_cell row[2])
+{
+    const char *name = fleet->figures[value->figure].name;
+    struct fth_buffer text = {0};
+    if (value->text)
+        fth_text_append(&text, value->text, 40, "...");
+    else
+        fth_figure_text(name, value->number, &text);
+    row[0].text = name;
+    row[1].text = text.failed ? NULL : fth_arena_text(&report->arena, text.data ? text.data : "");
+    report->failed = report->failed || !row[1].text;
+    fth_buffer_fini(&text);
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct fth_cell *)a)->text, ((const struct fth_cell *)b)->text);
+}
+
+/* Appends a table of the figures of the only measurement of a GPU. */
+static enum fth_status put_single(struct report *report, const struct listed *item,
+                                  struct fth_error *error)
+{
+    static const struct fth_column columns[] = {{"figure", "Figure", FTH_COLUMN_TEXT},
+                                                {"value", "Value", FTH_COLUMN_REMARK}};
+    const struct fth_fleet_measurement *only = &item->fleet->measurements[0];
+    struct fth_cell *cells = calloc(only->value_count + 1, 2 * sizeof *cells);
+    size_t size = 0;
+    char *text = NULL;
+    for (size_t i = 0; cells && i < only->value_count; i++)
+        fill_value(report, item->fleet, &only->values[i], cells + 2 * i);
+    enum fth_status status =
+        cells && !report->failed ? FTH_OK : fth_no_memory(error, operation, NULL);
+    if (status == FTH_OK && only->value_count > 0) {
+        qsort(cells, only->value_count, 2 * sizeof *cells, by_name);
+        status = fth_report_table("text", &(struct fth_table){columns, 2, cells, only->value_count},
+                                  report->options, &text, &size, error);
+    }
+    if (text)
+        fth_buffer_append(report->out, text, size);
+    fth_free(text);
+    free(cells);
+    return status;
 }
 
 /* Appends a table of the figures of a GPU over time. */
@@ -246,6 +288,8 @@ static enum fth_status put_figures(struct report *report, const struct listed *i
                                                 {"over_time", "Over time", FTH_COLUMN_TEXT}};
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     const struct fth_fleet *fleet = item->fleet;
+    if (fleet->measurement_count == 1)
+        return put_single(report, item, error);
     struct fth_cell *cells = calloc(fleet->figure_count + 1, COLUMNS * sizeof *cells);
     double *values = calloc(fleet->measurement_count + 1, sizeof *values);
     size_t rows = 0, size = 0;

@@ -9,10 +9,11 @@
 
 /* Limits of the document, chosen so that it stays below 800 kB: GPUs, cohorts, figures of all
  * cohorts together (a figure takes about 500 bytes) and files that could not be read; bytes of the
- * lists of GPUs, groups and problems. judgement_heat.c has the limits of the heat map. With the
- * option `all`, there is no limit of the GPUs. */
+ * lists of GPUs, groups, problems and missing GPUs. judgement_heat.c has the limits of the heat
+ * map. With the option `all`, there is no limit of the GPUs. */
 enum { MAX_GPUS = 1000, MAX_COHORTS = 150, MAX_FIGURES = 400, MAX_PROBLEMS = 200 };
 enum { MAX_GPU_BYTES = 300000, MAX_GROUP_BYTES = 40000, MAX_PROBLEM_BYTES = 40000 };
+enum { MAX_MISSING_BYTES = 20000 };
 /* Significant digits of values and of statistics. */
 enum { VALUE_DIGITS = 7, STATISTIC_DIGITS = 4 };
 
@@ -59,6 +60,31 @@ static void put_counts(const struct fth_fleet_judgement *judgement, struct fth_j
     put_count(json, "failed", judgement->failed);
     put_count(json, "not_judged", judgement->not_judged);
     put_count(json, "problems", fleet->problem_count);
+    fth_json_end(json, '}');
+}
+
+/* Writes what was expected and is missing, if the user stated what to expect. */
+static void put_expected(const struct fth_fleet_judgement *judgement, struct fth_json_writer *json)
+{
+    size_t listed = 0;
+    if (!judgement->expects)
+        return;
+    fth_json_key(json, "expected");
+    fth_json_begin(json, '{', false);
+    put_number(json, "gpus", judgement->expected_gpus ? (double)judgement->expected_gpus : NAN,
+               VALUE_DIGITS);
+    fth_json_key(json, "missing");
+    fth_json_begin(json, '[', false);
+    for (const size_t start = json->out->size;
+         listed < judgement->missing_count && json->out->size - start <= MAX_MISSING_BYTES;
+         listed++) {
+        fth_json_begin(json, '{', true);
+        put_text(json, "host", judgement->missing[listed].host);
+        put_text(json, "gpu", judgement->missing[listed].gpu);
+        fth_json_end(json, '}');
+    }
+    fth_json_end(json, ']');
+    put_count(json, "missing_left_out", judgement->missing_count - listed);
     fth_json_end(json, '}');
 }
 
@@ -326,6 +352,7 @@ void fth_judgement_json(const struct fth_fleet_judgement *judgement,
     fth_json_begin(&json, '{', false);
     put_text(&json, "schema", "fathom-fleet/2");
     put_counts(judgement, &json);
+    put_expected(judgement, &json);
     put_problems(judgement, &json);
     put_cohorts(judgement, &json);
     put_gpus(judgement, options, &json);
