@@ -88,6 +88,9 @@ int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_jud
         return cli_fail(&error);
     const struct fth_fleet_counts counts = fth_fleet_judgement_counts(judgement);
     const size_t judged = counts.healthy + counts.suspect + counts.failed;
+    /* A text on the terminal says the same. */
+    if (strcmp(cli_format(arguments), "text") == 0 && !cli_value(arguments, &cli_option_output))
+        return CLI_DONE;
     if (judged < options.gpus)
         cli_message("only %zu of %zu expected GPUs were judged", judged, options.gpus);
     else if (!*complete)

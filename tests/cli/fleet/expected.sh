@@ -31,6 +31,8 @@ show now.jsonl --expect-gpus 8 --store fleet.db
 show now.jsonl --expect-hosts racks.csv --groups racks.csv
 fathom fleet judge now.jsonl --expect-gpus 8 --store fleet.db --json 2>/dev/null | grep -A 7 '"expected"'
 fathom fleet judge now.jsonl --expect-gpus 8 --store fleet.db --format prometheus 2>/dev/null | grep '^fathom_fleet_\(expected\|missing\)'
+fathom fleet judge now.jsonl --expect-gpus 8 -o judged.txt
+fathom fleet judge now.jsonl --expect-hosts racks.csv -o judged.txt
 echo '# no hosts' >none.txt
 show now.jsonl --expect-hosts none.txt
 for wrong in '--expect-gpus 0' '--expect-gpus many' '--expect-hosts nowhere.txt'; do

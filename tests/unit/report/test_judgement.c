@@ -376,22 +376,27 @@ static void prometheus_escapes_labels(void **state)
         "# TYPE fathom_gpu_verdict gauge\n",
         "\nfathom_fleet_gpus{verdict=\"failed\"} 1\n",
         "\nfathom_fleet_problems 1\n",
-        "\nfathom_gpu_verdict{gpu=\"GPU \\\"b\\\"\\\\\\n\",uuid=\"GPU "
-        "\\\"b\\\"\\\\\\n\",host=\"node2\",model=\"H, 200\",driver=\"580\"} 2\n",
-        "\nfathom_gpu_verdict{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} -1\n",
-        "host=\"node2\",model=\"H, 200\",driver=\"580\",figure=\"memory.read_bytes_per_s\"} "
-        "3200000000000\n",
-        "\nfathom_gpu_measured_timestamp_seconds{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} "
-        "1700000000\n",
-        "host=\"node2\",model=\"H, 200\",driver=\"580\",figure=\"memory.read_bytes_per_s\"} -0.2\n",
+        "\nfathom_gpu_verdict{gpu=\"GPU \\\"b\\\"\\\\\\n\",host=\"node2\",slot=\"0:6\"} 2\n",
+        "\nfathom_gpu_verdict{gpu=\"d.json\"} -1\n",
+        "\nfathom_gpu_info{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} 1\n",
+        "host=\"node2\",slot=\"0:6\",figure=\"memory.read_bytes_per_s\"} 3200000000000\n",
+        "\nfathom_gpu_measured_timestamp_seconds{gpu=\"d.json\"} 1700000000\n",
+        "host=\"node2\",slot=\"0:6\",figure=\"memory.read_bytes_per_s\"} -0.2\n",
         "figure=\"memory.latency_cycles\"} -0.002\n",
     };
     struct filled *filled = fill();
-    char *text = write_judgement("prometheus", filled, false);
+    filled->gpus[1].slot = "0:6";
+    char *text = write_judgement("prometheus", filled, true);
     for (size_t i = 0; i < FTH_COUNT(lines); i++)
         if (!strstr(text, lines[i]))
             fail_msg("%s is missing in\n%s", lines[i], text);
     assert_null(strstr(text, "l1.policy"));
+    fth_free(text);
+    /* Without `all`, only the figures of findings are written. */
+    text = write_judgement("prometheus", filled, false);
+    assert_null(strstr(text, "fathom_gpu_figure"));
+    assert_null(strstr(text, "memory.latency_cycles"));
+    assert_non_null(strstr(text, "figure=\"memory.read_bytes_per_s\"} -0.2\n"));
     fth_free(text);
     free(filled);
 }
