@@ -33,8 +33,9 @@ const struct cli_option cli_fleet_all = {
     "figures of all GPUs; with history, all GPUs or figures"};
 const struct cli_option cli_fleet_expect_gpus = {
     "expect-gpus", 0, "N", CLI_WORD_NONE,
-    "with judge and check: the exit code is 6 if fewer than N GPUs could be judged. With --store, "
-    "GPUs of the history that are missing are named"};
+    "the exit code is 6 if fewer than N GPUs could be judged (with judge) or measured (with "
+    "check). "
+    "With --store, GPUs of the history that are missing are named"};
 const struct cli_option cli_fleet_expect_hosts = {
     "expect-hosts", 0, "FILE", CLI_WORD_FILE,
     "with judge: name the hosts of FILE, one per line, that have no measurement; the exit code is "

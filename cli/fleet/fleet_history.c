@@ -76,6 +76,8 @@ int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_jud
     if (!cli_parse_whole_number(arguments, &cli_fleet_expect_gpus, &gpus))
         return CLI_USAGE;
     options.gpus = (size_t)gpus;
+    /* A node whose driver is not in the reference cannot be judged, but its GPUs are there. */
+    options.measured = strcmp(arguments->words[0], "check") == 0;
     if (!gpus && !options.hosts)
         return CLI_DONE;
     /* cli_fleet_judge_store has reported a history that cannot be read. */
@@ -87,12 +89,14 @@ int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_jud
     if (status != FTH_OK)
         return cli_fail(&error);
     const struct fth_fleet_counts counts = fth_fleet_judgement_counts(judgement);
-    const size_t judged = counts.healthy + counts.suspect + counts.failed;
+    const size_t found = counts.healthy + counts.suspect + counts.failed +
+                         (options.measured ? counts.not_judged : 0);
     /* A text on the terminal says the same. */
     if (strcmp(cli_format(arguments), "text") == 0 && !cli_value(arguments, &cli_option_output))
         return CLI_DONE;
-    if (judged < options.gpus)
-        cli_message("only %zu of %zu expected GPUs were judged", judged, options.gpus);
+    if (found < options.gpus)
+        cli_message("only %zu of %zu expected GPUs were %s", found, options.gpus,
+                    options.measured ? "measured" : "judged");
     else if (!*complete)
         cli_message("hosts of '%s' are missing", options.hosts);
     return CLI_DONE;

@@ -92,13 +92,14 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_judge_history(
 /* What a fleet should consist of. Initialise it with FTH_FLEET_EXPECT_OPTIONS. */
 struct fth_fleet_expect_options {
     size_t size; /* of this struct in bytes */
-    size_t gpus; /* GPUs that must have a verdict other than "not judged"; 0: any number */
+    size_t gpus; /* number of GPUs that must have been judged; 0: any number */
     /* File with the hosts that must have GPUs, one per line; what follows a comma, empty lines and
      * lines that begin with '#' are ignored. NULL: any hosts. */
     const char *hosts;
     /* If GPUs are missing, those of this history that were measured in the last 30 days are named;
      * may be NULL. */
     struct fth_fleet_history *history;
+    bool measured; /* also count the GPUs that could not be judged */
 };
 /* Initialises a struct fth_fleet_expect_options; the arguments are designated initialisers. */
 #define FTH_FLEET_EXPECT_OPTIONS(...) FTH_OPTIONS(struct fth_fleet_expect_options, __VA_ARGS__)

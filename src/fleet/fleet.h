@@ -470,6 +470,8 @@ struct fth_fleet_judgement {
     /* What is missing (history/history_expected.c). */
     bool expects;         /* the members below are set */
     size_t expected_gpus; /* 0: any number */
+    size_t found_gpus;    /* that were judged or, if `counts_measured` is set, measured */
+    bool counts_measured;
     struct fth_fleet_missing *missing;
     size_t missing_count;
 };

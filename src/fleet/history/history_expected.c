@@ -182,15 +182,18 @@ enum fth_status fth_fleet_expect(struct fth_fleet_judgement *judgement,
     struct search search = {.judgement = judgement};
     *complete = true;
     FTH_TRY(fth_options_read("fth_fleet_expect_options", options, &known, sizeof known, error));
-    const size_t judged = judgement->healthy + judgement->suspect + judgement->failed;
+    const size_t found = judgement->healthy + judgement->suspect + judgement->failed +
+                         (known.measured ? judgement->not_judged : 0);
     enum fth_status status = collect(&search, error);
     if (status == FTH_OK && known.hosts)
         status = read_hosts(&search, known.hosts, error);
-    *complete = judged >= known.gpus && search.count == 0;
-    if (status == FTH_OK && judged < known.gpus && known.history)
+    *complete = found >= known.gpus && search.count == 0;
+    if (status == FTH_OK && found < known.gpus && known.history)
         status = fth_fleet_history_list(known.history, check_gpu, &search, error);
     judgement->expects = true;
     judgement->expected_gpus = known.gpus;
+    judgement->found_gpus = found;
+    judgement->counts_measured = known.measured;
     judgement->missing_count = 0;
     judgement->missing =
         fth_arena_array(&judgement->arena, search.count + 1, sizeof *judgement->missing);

@@ -44,12 +44,12 @@ static void put_count(size_t count, const char *noun, struct fth_buffer *out)
 static void put_missing(const struct fth_fleet_judgement *judgement,
                         const struct fth_report_options *options, struct fth_buffer *text)
 {
-    const size_t judged = judgement->healthy + judgement->suspect + judgement->failed;
     const size_t count = judgement->missing_count;
     const size_t listed = options->all ? count : FTH_MIN(count, (size_t)MAX_MISSING);
-    if (judged < judgement->expected_gpus)
-        fth_buffer_format(text, "Only %zu of %zu expected GPUs were judged.\n", judged,
-                          judgement->expected_gpus);
+    if (judgement->found_gpus < judgement->expected_gpus)
+        fth_buffer_format(text, "Only %zu of %zu expected GPUs were %s.\n", judgement->found_gpus,
+                          judgement->expected_gpus,
+                          judgement->counts_measured ? "measured" : "judged");
     for (size_t i = 0; i < listed; i++) {
         const struct fth_fleet_missing *missing = &judgement->missing[i];
         fth_buffer_text(text, i ? ", " : "Missing: ");
