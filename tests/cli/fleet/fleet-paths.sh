@@ -1,4 +1,4 @@
-# GPUs without a UUID are told apart by the paths of their files, also after 'fathom fleet collect'.
+# The paths of their files distinguish GPUs without a UUID, also after 'fathom fleet collect'.
 record='{"schema": "fathom-gpu/1", "device": {"name": "H200", "backend": "cuda", "driver": "580"}, "elements": {"l2": {"latency_cycles": 277.5}}}'
 mkdir monday tuesday
 echo "$record" >monday/gpu.json

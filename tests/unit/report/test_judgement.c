@@ -420,81 +420,87 @@ static void another_format_is_refused(void **state)
     free(filled);
 }
 
+/* A judgement with 10,000 failed GPUs, each in a cohort of its own, and as many groups. */
+enum { MANY = 10000 };
+struct large {
+    struct filled *filled;
+    struct fth_fleet_gpu gpus[MANY];
+    struct fth_fleet_result results[MANY];
+    char hosts[MANY][16];
+    struct fth_fleet_cohort_summary cohorts[MANY];
+    struct fth_fleet_group_finding groups[MANY];
+    struct fth_fleet_figure_summary summaries[MANY];
+    const char *columns[MANY];
+    float scores[MANY];
+};
+
+static struct large *fill_large(void)
+{
+    struct large *large = calloc(1, sizeof *large);
+    assert_non_null(large);
+    struct filled *filled = large->filled = fill();
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(large->hosts[i], sizeof large->hosts[i], "node%u", i / 4);
+        large->gpus[i] = filled->gpus[1];
+        large->gpus[i].host = large->hosts[i];
+        large->results[i] = filled->results[1];
+        large->results[i].gpu = i;
+        large->summaries[i] = filled->summaries[0];
+        large->cohorts[i] = filled->cohort;
+        large->cohorts[i].cohort.gpu_count = i == 77 ? 9 : 1;
+        large->cohorts[i].figures = large->summaries;
+        large->cohorts[i].figure_count = i == 77 ? MANY : 2;
+        large->groups[i] = filled->group;
+        large->columns[i] = "memory.read_bytes_per_s";
+    }
+    filled->fleet.gpus = large->gpus;
+    filled->fleet.gpu_count = MANY;
+    filled->judgement.results = large->results;
+    filled->judgement.failed = MANY;
+    filled->judgement.cohorts = large->cohorts;
+    filled->judgement.cohort_count = MANY;
+    filled->judgement.groups = large->groups;
+    filled->judgement.group_count = MANY;
+    return large;
+}
+
 /* A document of a large fleet stays small: all of its lists have limits. */
 static void documents_stay_small(void **state)
 {
     (void)state;
-    enum { MANY = 10000 };
-    struct filled *filled = fill();
-    struct fth_fleet_gpu *gpus = calloc(MANY, sizeof *gpus);
-    struct fth_fleet_result *results = calloc(MANY, sizeof *results);
-    char(*hosts)[16] = calloc(MANY, sizeof *hosts);
-    struct fth_fleet_cohort_summary *cohorts = calloc(MANY, sizeof *cohorts);
-    struct fth_fleet_group_finding *groups = calloc(MANY, sizeof *groups);
-    struct fth_fleet_figure_summary *summaries = calloc(MANY, sizeof *summaries);
-    assert_true(gpus && results && hosts && cohorts && groups && summaries);
-    for (uint32_t i = 0; i < MANY; i++) {
-        snprintf(hosts[i], sizeof hosts[i], "node%u", i / 4);
-        gpus[i] = filled->gpus[1];
-        gpus[i].host = hosts[i];
-        results[i] = filled->results[1];
-        results[i].gpu = i;
-        summaries[i] = filled->summaries[0];
-        cohorts[i] = filled->cohort;
-        cohorts[i].cohort.gpu_count = i == 77 ? 9 : 1;
-        cohorts[i].figures = summaries;
-        cohorts[i].figure_count = i == 77 ? MANY : 2;
-        groups[i] = filled->group;
-    }
-    filled->fleet.gpus = gpus;
-    filled->fleet.gpu_count = MANY;
-    filled->judgement.results = results;
-    filled->judgement.failed = MANY;
-    filled->judgement.cohorts = cohorts;
-    filled->judgement.cohort_count = MANY;
-    filled->judgement.groups = groups;
-    filled->judgement.group_count = MANY;
+    struct large *large = fill_large();
+    struct filled *filled = large->filled;
     char *text = write_judgement("json", filled, false);
     struct fth_json_document document = {0};
     assert_in_range(strlen(text), 100000, 800000);
     assert_int_equal(fth_json_parse("judgement", text, strlen(text), &document, NULL), FTH_OK);
-    const double listed = (double)fth_json_count(at(document.root, "gpus"));
-    assert_true(listed > 100 && listed <= 1000);
-    assert_true(listed + fth_json_double(at(document.root, "gpus_left_out")) == MANY);
-    assert_int_equal(fth_json_count(at(document.root, "heat_map/rows")), 1500);
-    assert_true(fth_json_double(at(document.root, "heat_map/rows_left_out")) == MANY / 4 - 1500);
-    const double cohort_count = (double)fth_json_count(at(document.root, "cohorts"));
-    assert_true(cohort_count > 50);
-    assert_true(cohort_count + fth_json_double(at(document.root, "cohorts_left_out")) == MANY);
+    static const struct {
+        const char *list, *left_out;
+        double total;
+    } lists[] = {{"gpus", "gpus_left_out", MANY},
+                 {"cohorts", "cohorts_left_out", MANY},
+                 {"groups", "groups_left_out", MANY},
+                 {"heat_map/rows", "heat_map/rows_left_out", MANY / 4}};
+    for (size_t i = 0; i < FTH_COUNT(lists); i++) {
+        const double listed = (double)fth_json_count(at(document.root, lists[i].list));
+        assert_true(listed > 50 && listed <= 1500);
+        assert_true(listed + fth_json_double(at(document.root, lists[i].left_out)) ==
+                    lists[i].total);
+    }
     assert_true(fth_json_double(at(document.root, "cohorts/77/figures_left_out")) == MANY - 400);
-    const double group_count = (double)fth_json_count(at(document.root, "groups"));
-    assert_true(group_count > 50);
-    assert_true(group_count + fth_json_double(at(document.root, "groups_left_out")) == MANY);
     fth_json_fini(&document);
     fth_free(text);
 
     /* A heat map with thousands of figures has fewer rows. */
-    const char **columns = calloc(MANY, sizeof(*columns));
-    float *scores = calloc(MANY, sizeof *scores);
-    assert_true(columns && scores);
-    for (size_t i = 0; i < MANY; i++) {
-        columns[i] = "memory.read_bytes_per_s";
-        results[i].scores = scores;
-    }
-    filled->judgement.columns = columns;
+    for (size_t i = 0; i < MANY; i++)
+        large->results[i].scores = large->scores;
+    filled->judgement.columns = large->columns;
     filled->judgement.column_count = 2000;
     text = write_judgement("json", filled, false);
     assert_in_range(strlen(text), 100000, 900000);
     fth_free(text);
-    free((void *)columns);
-    free(scores);
-    free(cohorts);
-    free(groups);
-    free(summaries);
-    free(gpus);
-    free(results);
-    free(hosts);
     free(filled);
+    free(large);
 }
 
 enum { FLEET = 6 };
