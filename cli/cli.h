@@ -103,6 +103,15 @@ extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_
 const struct cli_command *cli_command_at(size_t index);
 /* Returns NULL after a message on stderr if there is no such command. */
 const struct cli_command *cli_command_find(const char *name);
+/* An action of a command such as 'fathom fleet'. */
+struct cli_action {
+    const char *name;
+    int (*run)(const struct cli_arguments *arguments);
+};
+/* Runs the action that the first positional argument names. `forms` lists the actions with their
+ * arguments, for the message about a missing one. Returns the exit code. */
+int cli_run_action(const struct cli_arguments *arguments, const struct cli_action *actions,
+                   size_t count, const char *forms);
 
 /* ---- options.c ---- */
 
@@ -384,6 +393,8 @@ extern const struct fth_log cli_log;
 void cli_time_stages(void);
 /* Returns the format selected with --format, --csv or --json; "text" without these options. */
 const char *cli_format(const struct cli_arguments *arguments);
+/* Returns whether the name of a file ends with this extension, such as ".zst". */
+bool cli_has_extension(const char *path, const char *extension);
 /* Checks that the format exists and that the file of -o can be written, so that a long measurement
  * is not lost in the end. On failure it prints an error and returns the exit code. */
 int cli_check_output(const struct cli_arguments *arguments);

@@ -46,20 +46,14 @@ void cli_remove_folder(const char *folder)
     rmdir(folder);
 }
 
-static int ends_with(const struct dirent *entry, const char *suffix)
-{
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, suffix) == 0;
-}
-
 static int is_report(const struct dirent *entry)
 {
-    return ends_with(entry, ".report");
+    return cli_has_extension(entry->d_name, ".report");
 }
 
 static int is_capsule(const struct dirent *entry)
 {
-    return ends_with(entry, ".capsule");
+    return cli_has_extension(entry->d_name, ".capsule");
 }
 
 /* Prints the messages of a report again, which can be far above in the output of the program.

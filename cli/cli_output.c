@@ -257,6 +257,12 @@ int cli_finish_measurement(int result, enum fth_status status, const struct fth_
 
 const struct fth_log cli_log = {log_message, show_progress, is_interrupted, NULL};
 
+bool cli_has_extension(const char *path, const char *extension)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, extension) == 0;
+}
+
 const char *cli_format(const struct cli_arguments *arguments)
 {
     const char *format = cli_value(arguments, &cli_option_format);

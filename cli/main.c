@@ -34,6 +34,31 @@ const struct cli_command *cli_command_find(const char *name)
     return NULL;
 }
 
+int cli_run_action(const struct cli_arguments *arguments, const struct cli_action *actions,
+                   size_t count, const char *forms)
+{
+    enum { MAX_ACTIONS = 16 };
+    const char *names[MAX_ACTIONS], *word = arguments->words[0];
+    char list[256] = "";
+    if (arguments->word_count == 0) {
+        cli_message("no action given: %s; see 'fathom %s --help'", forms, arguments->command->name);
+        return CLI_USAGE;
+    }
+    for (size_t i = 0; i < count && i < MAX_ACTIONS; i++) {
+        const size_t used = strlen(list);
+        names[i] = actions[i].name;
+        if (strcmp(names[i], word) == 0)
+            return actions[i].run(arguments);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *nearest = fth_suggest(word, names, count < MAX_ACTIONS ? count : MAX_ACTIONS);
+    if (nearest)
+        cli_message("unknown action '%s'; did you mean '%s'?", word, nearest);
+    else
+        cli_message("unknown action '%s'; the actions are %s", word, list);
+    return CLI_USAGE;
+}
+
 int main(int count, char *words[])
 {
     /* Only LC_CTYPE, to detect whether the terminal displays UTF-8. The format of numbers must not

@@ -391,11 +391,9 @@ static int export(const struct cli_arguments *arguments)
 
 /* ---- actions ---- */
 
-static const struct {
-    const char *name;
-    int (*run)(const struct cli_arguments *arguments);
-} actions[] = {{"enroll", enroll}, {"identify", identify}, {"list", list},
-               {"forget", forget}, {"export", export},     {"import", import}};
+static const struct cli_action actions[] = {{"enroll", enroll}, {"identify", identify},
+                                            {"list", list},     {"forget", forget},
+                                            {"export", export}, {"import", import}};
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
 const char *cli_fingerprint_action(size_t index)
@@ -405,26 +403,8 @@ const char *cli_fingerprint_action(size_t index)
 
 static int run(const struct cli_arguments *arguments)
 {
-    const char *names[ACTIONS];
-    if (arguments->word_count == 0) {
-        cli_message(
-            "no action given: enroll NAME, identify, list, forget NAME, export or import FILE; see "
-            "'fathom fingerprint --help'");
-        return CLI_USAGE;
-    }
-    for (size_t i = 0; i < ACTIONS; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(names[i], arguments->words[0]) == 0)
-            return actions[i].run(arguments);
-    }
-    const char *nearest = fth_suggest(arguments->words[0], names, ACTIONS);
-    if (nearest)
-        cli_message("unknown action '%s'; did you mean '%s'?", arguments->words[0], nearest);
-    else
-        cli_message(
-            "unknown action '%s'; the actions are enroll, identify, list, forget, export, import",
-            arguments->words[0]);
-    return CLI_USAGE;
+    return cli_run_action(arguments, actions, ACTIONS,
+                          "enroll NAME, identify, list, forget NAME, export or import FILE");
 }
 
 static const struct cli_option *const options[] = {

@@ -1,8 +1,6 @@
 /* fathom fleet: finds the GPUs of a fleet that differ from the others of their model. */
 #include "fleet/fleet_cli.h"
 
-#include <string.h>
-
 const struct cli_option cli_fleet_reference_file = {
     "reference", 0, "FILE", CLI_WORD_FILE,
     "compare with the GPUs of this reference, written by 'fathom fleet reference', instead of the "
@@ -12,7 +10,9 @@ const struct cli_option cli_fleet_groups = {
     "read the groups of hosts, such as racks, from FILE: CSV with lines 'host,group'"};
 const struct cli_option cli_fleet_false_alarms = {
     "false-alarms", 0, "PERCENT", CLI_WORD_NONE,
-    "maximum probability that a healthy GPU is not judged healthy (default: 0.1)"};
+    "maximum probability that a healthy GPU is not judged healthy (default: 0.1). With --store, "
+    "the "
+    "comparison with the history has this probability in addition"};
 const struct cli_option cli_fleet_min_effect = {
     "min-effect", 0, "PERCENT", CLI_WORD_NONE,
     "ignore smaller differences of bandwidths, latencies and clocks (default: 2)"};
@@ -28,7 +28,19 @@ const struct cli_option cli_fleet_forget_before = {
     "forget-before", 0, "DATE", CLI_WORD_NONE,
     "with add: then remove all measurements before this date, such as 2026-01-31, for good"};
 const struct cli_option cli_fleet_all = {
-    "all", 0, NULL, CLI_WORD_NONE, "with judge and check: also list the GPUs that are healthy"};
+    "all", 0, NULL, CLI_WORD_NONE,
+    "list everything: with judge, also the GPUs that are healthy; with --format prometheus, the "
+    "figures of all GPUs; with history, all GPUs or figures"};
+const struct cli_option cli_fleet_expect_gpus = {
+    "expect-gpus", 0, "N", CLI_WORD_NONE,
+    "the exit code is 6 if fewer than N GPUs could be judged (with judge) or measured (with "
+    "check). "
+    "With --store, GPUs of the history that are missing are named"};
+const struct cli_option cli_fleet_expect_hosts = {
+    "expect-hosts", 0, "FILE", CLI_WORD_FILE,
+    "with judge: name the hosts of FILE, one per line, that have no measurement; the exit code is "
+    "6 "
+    "if there are any. Lines 'host,group' are allowed, so the file of --groups can be used"};
 const struct cli_option cli_fleet_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE,
     "with check: measure everything, as 'fathom topo', instead of only what 'fathom topo --quick' "
@@ -39,7 +51,9 @@ const struct cli_option cli_fleet_runs = {
 const struct cli_option cli_fleet_save = {
     "save", 0, "PATTERN", CLI_WORD_FILE,
     "with check: also write the description of each GPU to this file, such as 'out/%h-%g.json', "
-    "where %h is the host and %g the GPU"};
+    "where %h is the host and %g the GPU. With --runs, the number of the run is inserted before "
+    "the "
+    "extension"};
 const struct cli_option cli_fleet_from = {
     "from", 0, "PATH", CLI_WORD_FILE,
     "with generate: measurements of real GPUs, whose differences and noise are reproduced"};
@@ -53,10 +67,7 @@ const struct cli_option cli_fleet_fault = {
 const struct cli_option cli_fleet_seed = {"seed", 0, "S", CLI_WORD_NONE,
                                           "with generate: seed of the random numbers (default: 1)"};
 
-static const struct {
-    const char *name;
-    int (*run)(const struct cli_arguments *arguments);
-} actions[] = {
+static const struct cli_action actions[] = {
     {"judge", cli_fleet_judge},         {"check", cli_fleet_check}, {"collect", cli_fleet_collect},
     {"reference", cli_fleet_reference}, {"add", cli_fleet_add},     {"history", cli_fleet_history},
     {"generate", cli_fleet_generate},
@@ -70,25 +81,9 @@ const char *cli_fleet_action(size_t index)
 
 static int run(const struct cli_arguments *arguments)
 {
-    const char *names[ACTIONS];
-    if (arguments->word_count == 0) {
-        cli_message("no action given: judge PATH, check, collect PATH, reference PATH, add PATH, "
-                    "history or generate; see 'fathom fleet --help'");
-        return CLI_USAGE;
-    }
-    for (size_t i = 0; i < ACTIONS; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(names[i], arguments->words[0]) == 0)
-            return actions[i].run(arguments);
-    }
-    const char *nearest = fth_suggest(arguments->words[0], names, ACTIONS);
-    if (nearest)
-        cli_message("unknown action '%s'; did you mean '%s'?", arguments->words[0], nearest);
-    else
-        cli_message("unknown action '%s'; the actions are judge, check, collect, reference, add, "
-                    "history, generate",
-                    arguments->words[0]);
-    return CLI_USAGE;
+    return cli_run_action(arguments, actions, ACTIONS,
+                          "judge PATH, check, collect PATH, reference PATH, add PATH, history or "
+                          "generate");
 }
 
 static const struct cli_option *const options[] = {
@@ -98,6 +93,8 @@ static const struct cli_option *const options[] = {
     &cli_fleet_min_effect,
     &cli_fleet_mix,
     &cli_fleet_all,
+    &cli_fleet_expect_gpus,
+    &cli_fleet_expect_hosts,
     &cli_fleet_store,
     &cli_fleet_forget_before,
     &cli_option_device,
@@ -134,8 +131,9 @@ static const struct cli_example examples[] = {
     {"fathom fleet judge out/ --store fleet.db",
      "also compare each GPU with its own earlier measurements"},
     {"fathom fleet history node17 --store fleet.db", "what changed in this node?"},
+    {"fathom fleet judge out/ --expect-hosts hosts.txt", "which hosts gave no measurement?"},
     {"fathom fleet judge out/ --format prometheus -o fathom.prom",
-     "verdicts and figures for a monitoring system"},
+     "verdicts and findings for a monitoring system"},
     {NULL, NULL},
 };
 
@@ -171,9 +169,19 @@ const struct cli_command cli_fleet = {
     "              GPU reports errors\n"
     "  not judged  there are too few GPUs like it, or it was not measured\n"
     "\n"
+    "The formats (--format) are:\n"
+    "\n"
+    "  judge, check  text, json, csv (one row per finding), long (CSV with all\n"
+    "                figures), jsonl (one line per GPU), prometheus\n"
+    "  history       text, json, csv (one row per GPU, time and figure)\n"
+    "  add           text, json, csv\n"
+    "\n"
+    "collect and generate always write JSON lines, reference always JSON.\n"
+    "\n"
     "The exit code of judge and check is 0 if all GPUs that could be judged are\n"
-    "healthy, 5 if a GPU is suspect, 6 if a GPU has failed, and 4 if no GPU could be\n"
-    "judged. docs/fleets.md explains the methods, docs/report.md the formats.",
+    "healthy, 5 if a GPU is suspect, 6 if a GPU has failed or is missing\n"
+    "(--expect-gpus, --expect-hosts), and 4 if no GPU could be judged.\n"
+    "docs/fleets.md explains the methods, docs/report.md the formats.",
     options,
     examples,
     CLI_WORD_FLEET,

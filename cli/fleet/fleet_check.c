@@ -15,6 +15,21 @@ struct check {
     size_t measured; /* measurements so far */
 };
 
+/* Inserts the number of the run before the extension of a file name, so that runs do not overwrite
+ * each other: out/node1.json becomes out/node1-2.json. `path` has PATH_MAX bytes. */
+static void number_path(char *path, uint64_t run)
+{
+    char number[24];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const size_t size = strlen(path), at = dot && dot != name ? (size_t)(dot - path) : size;
+    const int added = snprintf(number, sizeof number, "-%llu", (unsigned long long)run + 1);
+    if (size + (size_t)added >= PATH_MAX)
+        return; /* a name of this length cannot be written, and is refused below */
+    memmove(path + at + added, path + at, size - at + 1);
+    memcpy(path + at, number, (size_t)added);
+}
+
 /* Adds a measurement to the fleet and, if the user wants it, writes its description. */
 static int keep(struct check *check, const char *id, const struct fth_gpu *gpu, uint64_t run)
 {
@@ -29,8 +44,11 @@ static int keep(struct check *check, const char *id, const struct fth_gpu *gpu, 
     check->measured++;
     if (!pattern)
         return CLI_DONE;
+    cli_name_output(pattern, id, gpu, path);
+    if (check->runs > 1)
+        number_path(path, run);
     if (fth_report_gpu("json", gpu, NULL, &text, &size, &error) != FTH_OK ||
-        fth_file_write(cli_name_output(pattern, id, gpu, path), text, size, &error) != FTH_OK) {
+        fth_file_write(path, text, size, &error) != FTH_OK) {
         fth_free(text);
         return cli_fail(&error);
     }
@@ -70,6 +88,13 @@ static int measure_all(struct check *check)
     if (id && strcmp(id, "all") != 0)
         return measure(check, id);
     int result = cli_list_gpus(&list);
+    const char *pattern = cli_value(check->arguments, &cli_fleet_save);
+    if (list.count > 1 && pattern && !strstr(pattern, "%g")) {
+        cli_message("--save requires a file name with %%g, such as '%%h-%%g.json', because this "
+                    "machine has %zu GPUs",
+                    list.count);
+        return CLI_USAGE;
+    }
     for (size_t i = 0; i < list.count && result != CLI_INTERRUPTED; i++) {
         const int code = measure(check, list.ids[i]);
         if (code == CLI_INTERRUPTED || result == CLI_DONE)
@@ -97,7 +122,8 @@ static int read_options(struct check *check)
         cli_message("--runs requires a whole number from 1 to %d", MAX_RUNS);
         return CLI_USAGE;
     }
-    return cli_check_output(arguments);
+    const int expected = cli_fleet_check_expected(arguments);
+    return expected == CLI_DONE ? cli_check_output(arguments) : expected;
 }
 
 /* Judges what was measured. */
@@ -105,8 +131,11 @@ static int judge(struct check *check, const struct fth_fleet_judge_options *opti
 {
     struct fth_fleet_judgement *judgement = NULL;
     struct fth_error error = FTH_NO_ERROR;
+    /* A node has few GPUs: all of them are listed. Series of a monitoring system are many. */
+    const bool all = strcmp(cli_format(check->arguments), "prometheus") != 0 ||
+                     cli_value(check->arguments, &cli_fleet_all);
     const int result = fth_fleet_judge(check->fleet, options, &judgement, &error) == FTH_OK
-                           ? cli_fleet_put_listing(check->arguments, judgement, true)
+                           ? cli_fleet_conclude(check->arguments, judgement, all)
                            : cli_fail(&error);
     fth_fleet_judgement_destroy(judgement);
     return result;

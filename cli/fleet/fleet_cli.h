@@ -19,7 +19,7 @@
 extern const struct cli_option cli_fleet_reference_file, cli_fleet_groups, cli_fleet_false_alarms,
     cli_fleet_min_effect, cli_fleet_mix, cli_fleet_store, cli_fleet_all, cli_fleet_thorough,
     cli_fleet_runs, cli_fleet_save, cli_fleet_from, cli_fleet_gpus, cli_fleet_fault, cli_fleet_seed,
-    cli_fleet_forget_before;
+    cli_fleet_forget_before, cli_fleet_expect_gpus, cli_fleet_expect_hosts;
 /* Those that only generate has (fleet_generate.c). */
 extern const struct cli_option cli_fleet_measurements, cli_fleet_racks, cli_fleet_spread,
     cli_fleet_tail, cli_fleet_truth;
@@ -43,6 +43,15 @@ int cli_fleet_judge_store(const struct cli_arguments *arguments,
                           const struct fth_fleet_judge_options *options,
                           struct fth_fleet_judgement *judgement);
 
+/* Checks --expect-gpus and --expect-hosts before anything is measured or read. On failure it prints
+ * an error and returns the exit code. */
+int cli_fleet_check_expected(const struct cli_arguments *arguments);
+/* With --expect-gpus or --expect-hosts, adds to a judgement what is missing; with --store, GPUs of
+ * the history are named. *complete: nothing is missing. On failure it prints an error and returns
+ * the exit code. */
+int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_judgement *judgement,
+                     bool *complete);
+
 /* ---- fleet_shared.c ---- */
 
 /* Checks that the action has at least one argument, `what`. Otherwise it prints an error and
@@ -65,13 +74,14 @@ int cli_fleet_judge_options(const struct cli_arguments *arguments,
                             struct fth_fleet_judge_options *options,
                             struct fth_fleet_reference **reference);
 /* Writes a judgement in the format of the arguments to the file of -o or to stdout, and prints a
- * warning if GPUs were not judged. Returns the exit code of the verdicts: CLI_DONE, CLI_DIFFERS,
- * CLI_UNHEALTHY or CLI_INCONCLUSIVE. */
+ * warning if GPUs were not judged. `all`: also list GPUs that are healthy. Returns the exit code of
+ * the verdicts: CLI_DONE, CLI_DIFFERS, CLI_UNHEALTHY or CLI_INCONCLUSIVE. */
 int cli_fleet_put(const struct cli_arguments *arguments,
-                  const struct fth_fleet_judgement *judgement);
-/* The same, without reading --all. `all`: also list GPUs that are healthy. */
-int cli_fleet_put_listing(const struct cli_arguments *arguments,
-                          const struct fth_fleet_judgement *judgement, bool all);
+                  const struct fth_fleet_judgement *judgement, bool all);
+/* Adds to a judgement what is missing (cli_fleet_expect), and writes it (cli_fleet_put). Returns
+ * the exit code: CLI_UNHEALTHY if something is missing, otherwise as cli_fleet_put. */
+int cli_fleet_conclude(const struct cli_arguments *arguments, struct fth_fleet_judgement *judgement,
+                       bool all);
 /* Writes a text to the file of -o or to stdout, compressed with zstd if the name of the file ends
  * with .zst, and frees it with fth_free. Returns the exit code. */
 int cli_fleet_write(const struct cli_arguments *arguments, char *text, size_t size);

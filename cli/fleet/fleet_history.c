@@ -1,51 +1,11 @@
-/* fathom fleet add, history: the measurements of a fleet over time, in a file. */
+/* fathom fleet add, history: the measurements of a fleet over time, in a file. Also what is missing
+ * in a fleet (--expect-gpus, --expect-hosts), which the history knows. */
 #include "fleet/fleet_cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- dates ---- */
-
-/* Returns the days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant,
- * "chrono-Compatible Low-Level Date Algorithms"). */
-static int64_t days_of(int year, int month, int day)
-{
-    const int64_t y = year - (month <= 2);
-    const int64_t era = y / 400, year_of_era = y - era * 400;
-    const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-           719468;
-}
-
-/* Reads a number of `count` digits, and moves behind it. Returns -1 if there are fewer. */
-static int read_digits(const char **text, int count)
-{
-    int number = 0;
-    for (int i = 0; i < count; i++, (*text)++) {
-        if (**text < '0' || **text > '9')
-            return -1;
-        number = 10 * number + (**text - '0');
-    }
-    return number;
-}
-
-/* Parses a date, such as 2026-11-18, as the seconds from 1970 to its beginning in UTC. */
-static bool parse_date(const char *text, int64_t *time)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    const int year = read_digits(&text, 4);
-    if (year < 1970 || *text++ != '-')
-        return false;
-    const int month = read_digits(&text, 2);
-    if (month < 1 || month > 12 || *text++ != '-')
-        return false;
-    const int day = read_digits(&text, 2);
-    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    if (*text || day < 1 || day > days[month - 1] + (month == 2 && leap))
-        return false;
-    *time = days_of(year, month, day) * 86400;
-    return true;
-}
+#include <unistd.h>
 
 /* ---- opening ---- */
 
@@ -84,6 +44,64 @@ int cli_fleet_judge_store(const struct cli_arguments *arguments,
     return status == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
+/* ---- what is missing ---- */
+
+int cli_fleet_check_expected(const struct cli_arguments *arguments)
+{
+    const char *hosts = cli_value(arguments, &cli_fleet_expect_hosts);
+    uint64_t gpus = 1;
+    if (!cli_parse_whole_number(arguments, &cli_fleet_expect_gpus, &gpus))
+        return CLI_USAGE;
+    if (gpus < 1) {
+        cli_message("--expect-gpus requires a whole number from 1 on");
+        return CLI_USAGE;
+    }
+    if (hosts && access(hosts, R_OK) != 0) {
+        cli_message("--expect-hosts '%s': %s", hosts, strerror(errno));
+        return CLI_USAGE;
+    }
+    return CLI_DONE;
+}
+
+int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_judgement *judgement,
+                     bool *complete)
+{
+    struct fth_fleet_expect_options options =
+        FTH_FLEET_EXPECT_OPTIONS(.hosts = cli_value(arguments, &cli_fleet_expect_hosts));
+    const struct fth_store_options reading = FTH_STORE_OPTIONS(.read_only = true);
+    const char *store = cli_value(arguments, &cli_fleet_store);
+    struct fth_error error = FTH_NO_ERROR;
+    uint64_t gpus = 0;
+    *complete = true;
+    if (!cli_parse_whole_number(arguments, &cli_fleet_expect_gpus, &gpus))
+        return CLI_USAGE;
+    options.gpus = (size_t)gpus;
+    /* A node whose driver is not in the reference cannot be judged, but its GPUs are there. */
+    options.measured = strcmp(arguments->words[0], "check") == 0;
+    if (!gpus && !options.hosts)
+        return CLI_DONE;
+    /* cli_fleet_judge_store has reported a history that cannot be read. */
+    if (store && fth_fleet_history_open(store, &reading, &options.history, &error) != FTH_OK)
+        options.history = NULL;
+    error = (struct fth_error)FTH_NO_ERROR;
+    enum fth_status status = fth_fleet_expect(judgement, &options, complete, &error);
+    fth_fleet_history_close(options.history);
+    if (status != FTH_OK)
+        return cli_fail(&error);
+    const struct fth_fleet_counts counts = fth_fleet_judgement_counts(judgement);
+    const size_t found = counts.healthy + counts.suspect + counts.failed +
+                         (options.measured ? counts.not_judged : 0);
+    /* A text on the terminal says the same. */
+    if (strcmp(cli_format(arguments), "text") == 0 && !cli_value(arguments, &cli_option_output))
+        return CLI_DONE;
+    if (found < options.gpus)
+        cli_message("only %zu of %zu expected GPUs were %s", found, options.gpus,
+                    options.measured ? "measured" : "judged");
+    else if (!*complete)
+        cli_message("hosts of '%s' are missing", options.hosts);
+    return CLI_DONE;
+}
+
 /* ---- add ---- */
 
 static int show_added(const struct cli_arguments *arguments,
@@ -112,7 +130,7 @@ int cli_fleet_add(const struct cli_arguments *arguments)
     int result = forget ? CLI_DONE : cli_fleet_require_words(arguments, "PATH");
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
-    if (result == CLI_DONE && forget && !parse_date(forget, &before)) {
+    if (result == CLI_DONE && forget && !fth_date_parse(forget, &before)) {
         cli_message("--forget-before requires a date such as 2026-01-31, not '%s'", forget);
         return CLI_USAGE;
     }

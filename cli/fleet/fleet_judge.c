@@ -13,7 +13,7 @@ int cli_fleet_judge_folder(const struct cli_arguments *arguments, const char *fo
     if (result == CLI_DONE && fth_fleet_judge(fleet, &options, &judgement, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE)
-        result = cli_fleet_put_listing(arguments, judgement, all);
+        result = cli_fleet_put(arguments, judgement, all);
     fth_fleet_judgement_destroy(judgement);
     fth_fleet_destroy(fleet);
     return result;
@@ -30,6 +30,8 @@ int cli_fleet_judge(const struct cli_arguments *arguments)
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
     if (result == CLI_DONE)
+        result = cli_fleet_check_expected(arguments);
+    if (result == CLI_DONE)
         result = cli_fleet_judge_options(arguments, &options, &reference);
     if (result == CLI_DONE)
         result = cli_fleet_read(arguments, 1, &fleet);
@@ -38,7 +40,8 @@ int cli_fleet_judge(const struct cli_arguments *arguments)
     if (result == CLI_DONE)
         result = cli_fleet_judge_store(arguments, &options, judgement);
     if (result == CLI_DONE)
-        result = cli_fleet_put(arguments, judgement);
+        result =
+            cli_fleet_conclude(arguments, judgement, cli_value(arguments, &cli_fleet_all) != NULL);
     fth_fleet_judgement_destroy(judgement);
     fth_fleet_reference_destroy(reference);
     fth_fleet_destroy(fleet);

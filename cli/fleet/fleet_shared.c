@@ -23,7 +23,8 @@ static void warn_problems(const struct fth_fleet *fleet)
         if (count < MAX_WARNINGS)
             cli_message("warning: %s: %s", file, reason);
     if (count > MAX_WARNINGS)
-        cli_message("warning: %zu more files are no measurements of GPUs", count - MAX_WARNINGS);
+        cli_message("warning: %zu more files contain no measurement of a GPU",
+                    count - MAX_WARNINGS);
 }
 
 /* Adds a path to a fleet. On failure it prints an error and returns the exit code. */
@@ -138,8 +139,8 @@ static int exit_code(const struct fth_fleet_judgement *judgement)
     return judged ? CLI_DONE : CLI_INCONCLUSIVE;
 }
 
-int cli_fleet_put_listing(const struct cli_arguments *arguments,
-                          const struct fth_fleet_judgement *judgement, bool all)
+int cli_fleet_put(const struct cli_arguments *arguments,
+                  const struct fth_fleet_judgement *judgement, bool all)
 {
     struct fth_report_options report = cli_report_options(arguments);
     struct fth_error error = FTH_NO_ERROR;
@@ -153,24 +154,22 @@ int cli_fleet_put_listing(const struct cli_arguments *arguments,
     return result == CLI_DONE ? exit_code(judgement) : result;
 }
 
-int cli_fleet_put(const struct cli_arguments *arguments,
-                  const struct fth_fleet_judgement *judgement)
+int cli_fleet_conclude(const struct cli_arguments *arguments, struct fth_fleet_judgement *judgement,
+                       bool all)
 {
-    return cli_fleet_put_listing(arguments, judgement,
-                                 cli_value(arguments, &cli_fleet_all) != NULL);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
+    bool complete = true;
+    int result = cli_fleet_expect(arguments, judgement, &complete);
+    if (result == CLI_DONE)
+        result = cli_fleet_put(arguments, judgement, all);
+    const bool verdict = result == CLI_DONE || result == CLI_DIFFERS || result == CLI_INCONCLUSIVE;
+    return verdict && !complete ? CLI_UNHEALTHY : result;
 }
 
 int cli_fleet_write(const struct cli_arguments *arguments, char *text, size_t size)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     struct fth_error error = FTH_NO_ERROR;
-    if (!output || !ends_with(output, ".zst"))
+    if (!output || !cli_has_extension(output, ".zst"))
         return cli_put_text(arguments, text, size);
     enum fth_status status = fth_file_write_compressed(output, text, size, &error);
     fth_free(text);

@@ -2,7 +2,7 @@
 # Slurm epilog (Epilog= in slurm.conf, as root on each node): checks the GPUs of a job after it ended.
 # A failed GPU drains the node; a suspect GPU is logged. The exit code is always 0, because Slurm
 # drains a node whose epilog fails, without a reason that helps.
-here=$(dirname "$0")
+here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=check-node.sh
 . "$here/check-node.sh"
 

@@ -3,7 +3,7 @@
 # A failed or missing GPU drains the node, and the exit code 1 makes Slurm put the job back into the
 # queue. A suspect GPU is logged, and the job starts. The job also starts if the check itself is not
 # possible: a missing reference must not stop the cluster.
-here=$(dirname "$0")
+here=${0%/*}
 # shellcheck source-path=SCRIPTDIR source=check-node.sh
 . "$here/check-node.sh"
 

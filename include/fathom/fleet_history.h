@@ -58,7 +58,7 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_history_read(
 
 /* A GPU of a history. */
 struct fth_fleet_history_gpu {
-    const char *name;        /* the UUID or, for a GPU without one, the name of its file */
+    const char *name;        /* the UUID; without one, host and slot; without these, the file */
     const char *uuid;        /* NULL: unknown, as the texts below */
     const char *host, *slot; /* of the newest measurement, as the texts below */
     const char *model, *driver;
@@ -71,6 +71,9 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_history_list(
     struct fth_fleet_history *history,
     void (*each)(void *user, const struct fth_fleet_history_gpu *gpu), void *user,
     struct fth_error *error);
+/* Reads a date such as "2026-01-31" as the seconds from 1970 to its beginning in UTC. Returns false
+ * if the text is no date from 1970 on. */
+FTH_API bool fth_date_parse(const char *text, int64_t *time);
 /* Removes all measurements before a time (in seconds since 1970, UTC) for good; those without a
  * time stay. Later measurements use their space in the file. *removed gets their number; `removed`
  * may be NULL. */
@@ -85,6 +88,26 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_history_forget(struct fth_fleet_h
 FTH_API FTH_MUST_USE enum fth_status fth_fleet_judge_history(
     struct fth_fleet_judgement *judgement, struct fth_fleet_history *history,
     const struct fth_fleet_judge_options *options, struct fth_error *error);
+
+/* What a fleet should consist of. Initialise it with FTH_FLEET_EXPECT_OPTIONS. */
+struct fth_fleet_expect_options {
+    size_t size; /* of this struct in bytes */
+    size_t gpus; /* number of GPUs that must have been judged; 0: any number */
+    /* File with the hosts that must have GPUs, one per line; what follows a comma, empty lines and
+     * lines that begin with '#' are ignored. NULL: any hosts. */
+    const char *hosts;
+    /* If GPUs are missing, those of this history that were measured in the last 30 days are named;
+     * may be NULL. */
+    struct fth_fleet_history *history;
+    bool measured; /* also count the GPUs that could not be judged */
+};
+/* Initialises a struct fth_fleet_expect_options; the arguments are designated initialisers. */
+#define FTH_FLEET_EXPECT_OPTIONS(...) FTH_OPTIONS(struct fth_fleet_expect_options, __VA_ARGS__)
+/* Adds to a judgement which GPUs and hosts are missing, for its reports. *complete is false if
+ * fewer GPUs were judged than expected, or if a host of the list has no GPU. */
+FTH_API FTH_MUST_USE enum fth_status fth_fleet_expect(
+    struct fth_fleet_judgement *judgement, const struct fth_fleet_expect_options *options,
+    bool *complete, struct fth_error *error);
 
 /* Writes what a history shows: "text", "json" (fathom-fleet-history/1) or "csv" (one row per GPU,
  * figure and time). With a GPU in `selected`, the text is a table of its figures over time;

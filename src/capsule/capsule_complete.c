@@ -32,12 +32,6 @@ struct search {
     size_t files;           /* that were looked at */
 };
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    const size_t length = strlen(name), end = strlen(suffix);
-    return length > end && strcmp(name + length - end, suffix) == 0;
-}
-
 static bool is_missing(const struct search *search, uint32_t module)
 {
     return fth_capsule_module(search->capsule, module)->reason && !search->ptx[module].size;
@@ -130,9 +124,10 @@ static void look_into(struct search *search, const char *folder, int depth, cons
         search->files++;
         if (S_ISDIR(info.st_mode))
             look_into(search, path, depth - 1, suffix);
-        else if (S_ISREG(info.st_mode) && ends_with(path, suffix) && strcmp(suffix, ".cubin") == 0)
+        else if (S_ISREG(info.st_mode) && fth_ends_with(path, suffix) &&
+                 strcmp(suffix, ".cubin") == 0)
             look_at_code(search, path, (uint64_t)info.st_size);
-        else if (S_ISREG(info.st_mode) && ends_with(path, suffix))
+        else if (S_ISREG(info.st_mode) && fth_ends_with(path, suffix))
             look_at_ptx(search, path);
     }
     if (stream)

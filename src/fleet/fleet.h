@@ -275,8 +275,6 @@ FTH_MUST_USE enum fth_status fth_fleet_add_description(struct fth_fleet_builder 
 FTH_MUST_USE enum fth_status fth_fleet_add_record(struct fth_fleet_builder *builder,
                                                   const struct fth_json *root,
                                                   struct fth_error *error);
-/* Reads a time such as "2026-11-18T11:09:37Z" as seconds since 1970. False: it has another form. */
-bool fth_fleet_time_parse(const char *text, int64_t *time);
 
 /* ---- distributions (sketch.c, reference.c) ---- */
 
@@ -471,6 +469,11 @@ struct fth_fleet_group_finding {
     double value, usual, effect, p;
 };
 
+/* A host without measurements or, if `gpu` is not NULL, a GPU. `host` NULL: unknown. */
+struct fth_fleet_missing {
+    const char *host, *gpu;
+};
+
 struct fth_fleet_judgement {
     struct fth_arena arena;
     const struct fth_fleet *fleet;    /* borrowed; must outlive the judgement */
@@ -486,6 +489,13 @@ struct fth_fleet_judgement {
     const char *
         *notes; /* sentences about cards that were swapped or moved (history/history_judge.c) */
     size_t note_count, note_capacity;
+    /* What is missing (history/history_expected.c). */
+    bool expects;         /* the members below are set */
+    size_t expected_gpus; /* 0: any number */
+    size_t found_gpus;    /* that were judged or, if `counts_measured` is set, measured */
+    bool counts_measured;
+    struct fth_fleet_missing *missing;
+    size_t missing_count;
 };
 
 #endif

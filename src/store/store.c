@@ -59,14 +59,6 @@ enum fth_status fth_time_check(int64_t time, const char *operation, const char *
                     "9999; set the clock and measure again");
 }
 
-void fth_time_write(int64_t seconds, char text[24])
-{
-    const time_t time = (time_t)seconds;
-    struct tm parts;
-    if (!gmtime_r(&time, &parts) || strftime(text, 24, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-        snprintf(text, 24, "?");
-}
-
 /* ---- reading ---- */
 
 /* The row that is being read, with where it is for errors. */

@@ -10,6 +10,7 @@
  *   identify.c      which enrolled GPU a fingerprint belongs to
  *   enrolled.c      the list of enrolled GPUs, and how reliably they are identified
  *   exchange.c      export to JSON, and import
+ *   times.c         times as text
  *
  * The database uses a rollback journal, not a write-ahead log. The latter needs memory that is
  * shared between processes, which network file systems do not provide, and home folders of clusters
@@ -206,6 +207,8 @@ FTH_MUST_USE enum fth_status fth_features_read(const struct fth_json *list, cons
 /* Fails with FTH_INVALID if a time is before 1970 or after the year 9999. `name` is the GPU. */
 FTH_MUST_USE enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
                                             struct fth_error *error);
+/* Reads a time such as "2026-11-18T11:09:37Z" as seconds since 1970. False: it has another form. */
+bool fth_time_parse(const char *text, int64_t *time);
 /* Writes seconds since 1970 as ISO 8601 in UTC, or "?" if the date cannot be represented. */
 void fth_time_write(int64_t time, char text[24]);
 

@@ -151,10 +151,14 @@ module.exports = ({ test, open, report, written, data, csvOf, unreadable, inacce
     Object.assign(healthy.counts, { healthy: 40, failed: 0 });
     const hostile = { schema: "fathom-fleet/2", options: text, counts: { gpus: text, failed: 1 }, problems: [null, 5, { file: text, reason: text }], notes: [text, null, { a: 1 }], cohorts: [null, { id: 0, model: text, figures: [{ figure: text, bins: [1, text, null], from: 1, to: 2, median: 1 }, { figure: 5, reason: text }] }],
       gpus: [7, { gpu: text, host: {}, verdict: text, cohort: 0, cause: text, context: { [text]: text, constructor: [1] }, findings: [null, { figure: text, value: text, usual: null, effect: text, distance: 1e300 }, { figure: text, value: 1.5, distance: 3 }] }], groups: [{ kind: text, name: text, figure: null }], heat_map: { figures: [text, null, 3], rows: [{ name: text, cells: "9x" }, null, { cells: 5 }] } };
+    healthy.expected = { gpus: 48, missing: [{ host: "node0005", gpu: null }], missing_left_out: 0 };
+    hostile.expected = { gpus: text, missing: [null, { host: {}, gpu: text }], missing_left_out: text };
     const page = await open(browser, report("fleets", written("healthy.json", healthy), written("hostile-fleet.json", hostile), written("empty-fleet.json", { schema: "fathom-fleet/2" })));
     await page.waitForTimeout(200);
     const seen = await page.evaluate(() => ({ hacked: window.hacked, images: document.querySelectorAll("img").length, scripts: document.querySelectorAll("script").length, wide: document.documentElement.scrollWidth }));
     assert.deepStrictEqual(seen, { hacked: undefined, images: 0, scripts: 3, wide: 1280 });
+    assert.match(await page.locator("#chart-fleet-verdicts").first().innerText(), /48 GPUs were expected\. Missing hosts and GPUs: 1;/);
+    assert.match(await page.locator("#chart-fleet-not-judged").first().innerText(), /node0005[^]*expected, but not measured/);
     assert.match(await page.locator("#facts").innerText(), /All 40 GPUs that were judged are healthy/);
     assert.strictEqual(await page.locator("#fleet-0-gpus").count(), 0, "no list of GPUs where all are healthy");
     assert.match(await page.locator("#chart-fleet-gpus").innerText(), /<\/script><img src=x/);

@@ -1,10 +1,11 @@
 /* The history of a fleet: an SQLite file with one row per measurement. Opens it, adds measurements,
  * and removes old ones.
  *
- * Names of figures, texts and everything about a GPU is in the table `text` once; measurements
- * refer to it by number. The values of a measurement are bytes (history_values.c). A measurement
- * is recognised by its key, a hash of everything that the row says except its group, which the user
- * chooses, and the name of its file. */
+ * Names of figures, values that are texts, and what is known about GPUs are in the table `text`,
+ * each once; measurements refer to them by number. The values of a measurement are bytes
+ * (history_values.c). A measurement that is added again is recognised by its key, a hash of its
+ * GPU, host, slot, model, driver, board, backend, time, figures and fingerprint. The group, which
+ * the user chooses, the name of the file and the flag `simulated` are not part of it. */
 #include "fleet/history/history.h"
 
 #include <stdio.h>
@@ -255,18 +256,16 @@ static int64_t find_or_add(void *user, const char *text)
 /* The columns of a measurement that are texts, from parameter 2 on. */
 enum { TEXT_COLUMNS = 9, GROUP_COLUMN = 4 };
 
-/* Finds the name of a GPU in the history: its UUID; without one, its host and slot or, if these are
- * unknown, its file. */
-static const char *choose_name(struct adding *adding, const struct fth_fleet_gpu *gpu,
-                               const char *host, const char *slot)
+const char *fth_history_name(const struct fth_fleet_gpu *gpu, const char *host, const char *slot,
+                             struct fth_buffer *buffer)
 {
     if (gpu->uuid)
         return gpu->uuid;
     if (!host || !slot)
         return gpu->name;
-    adding->name.size = 0;
-    fth_buffer_format(&adding->name, "%s %s", host, slot);
-    return adding->name.failed ? NULL : adding->name.data;
+    buffer->size = 0;
+    fth_buffer_format(buffer, "%s %s", host, slot);
+    return buffer->failed ? NULL : buffer->data;
 }
 
 /* Binds the texts of a measurement and continues its hash. Returns false after a failure. */
@@ -277,7 +276,7 @@ static bool bind_texts(struct adding *adding, const struct fth_fleet_measurement
     const char *host = measurement->host ? measurement->host : gpu->host;
     const char *slot = measurement->slot ? measurement->slot : gpu->slot;
     const char *texts[TEXT_COLUMNS] = {
-        choose_name(adding, gpu, host, slot),
+        fth_history_name(gpu, host, slot, &adding->name),
         gpu->uuid,
         host,
         slot,

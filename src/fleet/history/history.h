@@ -8,6 +8,7 @@
  *   history_cards.c   cards that were swapped or moved
  *   card_maps.c       fingerprints: which measurements can be of the same chip
  *   history_judge.c   changes and cards as findings and notes of a judgement
+ *   history_expected.c  GPUs and hosts that are missing in a judgement
  */
 #ifndef FTH_FLEET_HISTORY_H
 #define FTH_FLEET_HISTORY_H
@@ -39,7 +40,16 @@ int64_t fth_history_find(const struct fth_fleet_history *history, const char *te
 /* Returns the text with this number, NULL if there is none. */
 const char *fth_history_text(const struct fth_fleet_history *history, int64_t id);
 
+/* Returns the name of a GPU in the history: its UUID; without one, its host and slot or, if these
+ * are unknown, its file. `host` and `slot` are those of a measurement. The name is a text of the
+ * fleet or of `buffer`; NULL: no memory. */
+const char *fth_history_name(const struct fth_fleet_gpu *gpu, const char *host, const char *slot,
+                             struct fth_buffer *buffer);
+
 /* ---- history_read.c ---- */
+
+/* Newest measurements of a GPU that comparisons use. Chosen: a season of weekly measurements. */
+enum { FTH_HISTORY_MAX_MEASUREMENTS = 40 };
 
 /* Works as fth_fleet_history_read does. Without `values`, the measurements have no values, and take
  * little memory. */
@@ -85,7 +95,9 @@ struct fth_history_change {
     const char *before_text, *now_text;
     double effect;   /* now / before - 1; NAN: texts */
     double distance; /* of the logarithms, in standard deviations of their difference */
-    double p;        /* probability of at least this distance without a change */
+    double p;        /* probability of at least this distance, or of this value, without a change,
+                      * multiplied by the number of figures that were tested */
+    double single_p; /* likewise, without the multiplication */
     bool worse;      /* in the direction that is worse */
     size_t before_count, now_count; /* measurements that have the figure */
 };
@@ -99,18 +111,28 @@ struct fth_history_span {
 struct fth_history_noise {
     const char **figures; /* in the order of strcmp */
     double *deviations;   /* NAN: unknown */
-    size_t *counts;       /* of the measurements that they come from, less one per GPU */
+    size_t *counts;       /* differences of successive measurements that they come from */
+    size_t *changes;      /* exact figures that were measured: how many of `counts` are changes */
     size_t count;
+    size_t exact_changes, exact_pairs; /* sums of `changes` and `counts` over all exact figures */
     struct fth_arena arena;
 };
 /* Estimates the noise from all GPUs of an arranged fleet that have several measurements. */
 FTH_MUST_USE enum fth_status fth_history_noise(const struct fth_fleet *fleet,
                                                struct fth_history_noise *noise,
                                                struct fth_error *error);
+/* Returns the name of a GPU in the history; NULL: no memory. It is valid until the next call. */
+typedef const char *fth_history_namer(void *user, size_t index);
+/* Estimates the noise from the newest measurements of up to 400 of `gpu_count` GPUs. */
+FTH_MUST_USE enum fth_status fth_history_estimate_noise(struct fth_fleet_history *history,
+                                                        size_t gpu_count, fth_history_namer *name,
+                                                        void *user, struct fth_history_noise *noise,
+                                                        struct fth_error *error);
 /* Releases the noise. */
 void fth_history_noise_fini(struct fth_history_noise *noise);
 /* Compares all figures of a GPU that both spans have. *changes is an array in the arena, with one
- * element for each figure that could be tested, whether it changed or not. */
+ * element for each rate and time that could be tested, whether it changed or not, and for each
+ * exact figure that changed. */
 FTH_MUST_USE enum fth_status fth_history_compare(const struct fth_history_span *before,
                                                  const struct fth_history_span *now,
                                                  const struct fth_history_noise *noise,

@@ -77,7 +77,7 @@ static enum fth_status add_event(struct search *search, struct fth_card_event ev
     return FTH_OK;
 }
 
-/* Appends "on DATE" or, for a number, the number with two decimals. */
+/* Appends the date of a time in brackets. */
 static void put_date(struct fth_buffer *out, int64_t time)
 {
     char text[24];
@@ -85,6 +85,8 @@ static void put_date(struct fth_buffer *out, int64_t time)
     text[strcspn(text, "T")] = '\0';
     fth_buffer_format(out, " (%s)", text);
 }
+
+/* Appends a distance of fingerprints and the limit that it is compared with. */
 static void put_distance(struct fth_buffer *out, double distance, double limit)
 {
     char text[80];
@@ -127,7 +129,7 @@ static enum fth_status add_replaced(struct search *search, const struct fth_flee
     if (!has_place(last) || last->time <= old->time)
         fth_buffer_text(&text, "; the old card has not been seen since");
     else if (compare_places(last, new) == 0)
-        fth_buffer_text(&text, "; the old card is back since");
+        fth_buffer_text(&text, "; the old card is in this slot again");
     else
         fth_buffer_format(&text, "; the old card is now in %s slot %s", last->host, last->slot);
     return add_event(search,
@@ -163,13 +165,15 @@ static enum fth_status find_replaced(struct search *search)
     return status;
 }
 
-/* Returns whether an event already tells where the card went from this place. */
-static bool is_told(const struct search *search, const struct fth_fleet_measurement *old,
-                    const struct fth_fleet_measurement *new)
+/* Returns whether an event already reports that the card left the place of the measurement `old`
+ * before it was measured again (`new`). */
+static bool is_reported(const struct search *search, const struct fth_fleet_measurement *old,
+                        const struct fth_fleet_measurement *new)
 {
     for (size_t i = 0; i < search->events->count; i++) {
         const struct fth_card_event *event = &search->events->items[i];
         if (event->kind == FTH_CARD_REPLACED && event->gpu == old->gpu &&
+            event->time >= old->time &&
             event->time <= new->time &&same_text(event->host, old->host) &&
             same_text(event->slot, old->slot))
             return true;
@@ -208,7 +212,7 @@ static enum fth_status find_moved(struct search *search)
             const struct fth_fleet_measurement *new = measurement_of(fleet, gpu, j);
             if (!has_place(new))
                 continue;
-            if (old && compare_places(old, new) != 0 && !is_told(search, old, new))
+            if (old && compare_places(old, new) != 0 && !is_reported(search, old, new))
                 FTH_TRY(add_moved(search, old, new));
             old = new;
         }

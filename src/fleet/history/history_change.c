@@ -8,7 +8,12 @@
  * without a cause is that of Student's distribution.
  *
  * Sizes, counts and texts have changed if all earlier values are equal and all newest ones are
- * equal to each other but not to them.
+ * equal to each other but not to them. A value of the driver is right. A measured value can be
+ * wrong by chance; the probability that all newest values are wrong is the p-value. The probability
+ * of one wrong value is the smaller one of 1 - confidence and the rate at which such values differ
+ * from one measurement to the next in the history (judge_exact.c works in the same way).
+ *
+ * All p-values are multiplied by the number of figures that were tested (Bonferroni).
  *
  * Assumption: the noise of the earlier measurements contains what differs from day to day. If all
  * of them were made within minutes, it does not, and only the minimum effect of the judgement
@@ -23,17 +28,27 @@
 
 static const char operation[] = "compare with the history";
 
-/* Maximum degrees of freedom of the noise of all GPUs together. Chosen: a GPU with 30 measurements
- * then has the same weight as all other GPUs. */
-enum { MAX_SHARED_FREEDOM = 30 };
-/* Fewer degrees of freedom give no usable noise. */
-enum { MIN_FREEDOM = 4 };
+/* Maximum degrees of freedom of the noise of all other GPUs together. Chosen: a GPU with about 45
+ * measurements then has the same weight as all other GPUs. */
+#define MAX_SHARED_FREEDOM 30.0
+/* Degrees of freedom of the noise of other GPUs (deviation_of) per difference of successive
+ * measurements. Simulated with normal values: 0.48 to 0.74, the smallest for long histories, in
+ * which neighbouring differences depend on each other. */
+#define FREEDOM_PER_DIFFERENCE 0.48
+/* Fewer degrees of freedom give no usable noise. Chosen: a GPU without others in the history needs
+ * six earlier measurements. */
+#define MIN_FREEDOM 3.0
 /* Smallest noise: the resolution of the figures, which have four digits. */
 static const double min_noise = 2e-4;
 /* The variance of a median of many normal values, divided by that of their mean: pi / 2. */
 static const double median_variance = 1.5708;
 /* Equal values that are required before a change of an exact figure is reported. Chosen. */
 enum { MIN_EXACT = 3 };
+/* From this confidence on, the rate of wrong values is that of all exact figures together, as in
+ * judge_exact.c. */
+static const double sure = 0.99;
+/* GPUs from which the noise is estimated. Chosen: enough for 1 % of precision. */
+enum { MAX_NOISE_GPUS = 400 };
 
 /* ---- values of a span ---- */
 
@@ -91,6 +106,12 @@ static double deviation_of(double *differences, size_t count)
     return fmax(fmax(1.4826 * median, high / 1.6449) / sqrt(2), min_noise);
 }
 
+static struct fth_history_span span_of(const struct fth_fleet *fleet, size_t gpu)
+{
+    return (struct fth_history_span){fleet, fleet->by_gpu + fleet->gpus[gpu].first_measurement,
+                                     fleet->gpus[gpu].measurement_count};
+}
+
 /* Estimates the noise of one figure. `numbers` has space for the values of a GPU. */
 static enum fth_status find_noise(const struct fth_fleet *fleet, uint32_t figure, double *numbers,
                                   double *deviation, size_t *count, struct fth_error *error)
@@ -100,15 +121,39 @@ static enum fth_status find_noise(const struct fth_fleet *fleet, uint32_t figure
     bool good = true;
     *count = 0;
     for (size_t i = 0; i < fleet->gpu_count && good; i++) {
-        const struct fth_fleet_gpu *gpu = &fleet->gpus[i];
-        const struct fth_history_span span = {fleet, fleet->by_gpu + gpu->first_measurement,
-                                              gpu->measurement_count};
+        const struct fth_history_span span = span_of(fleet, i);
         const size_t known = collect_numbers(&span, figure, numbers);
         good = add_differences(numbers, known, &differences, count, &capacity);
     }
     *deviation = good ? deviation_of(differences, *count) : (double)NAN;
     free(differences);
     return good ? FTH_OK : fth_no_memory(error, operation, NULL);
+}
+
+static bool equal_values(const struct fth_fleet_value *a, const struct fth_fleet_value *b)
+{
+    if (a->text || b->text)
+        return a->text && b->text && strcmp(a->text, b->text) == 0;
+    return a->number == b->number;
+}
+
+/* Counts how often a measured exact figure differs from one measurement to the next. A wrong value
+ * between right ones counts twice, so the rate of wrong values is not underestimated. */
+static void count_changes(const struct fth_fleet *fleet, uint32_t figure, size_t *changes,
+                          size_t *pairs)
+{
+    for (size_t i = 0; i < fleet->gpu_count; i++) {
+        const struct fth_history_span span = span_of(fleet, i);
+        const struct fth_fleet_value *last = NULL;
+        for (size_t j = 0; j < span.count; j++) {
+            const struct fth_fleet_value *value = value_at(&span, j, figure);
+            if (!value || isnan(value->confidence))
+                continue;
+            *pairs += last != NULL;
+            *changes += last && !equal_values(last, value);
+            last = value;
+        }
+    }
 }
 
 enum fth_status fth_history_noise(const struct fth_fleet *fleet, struct fth_history_noise *noise,
@@ -120,9 +165,10 @@ enum fth_status fth_history_noise(const struct fth_fleet *fleet, struct fth_hist
     noise->figures = fth_arena_array(arena, figures + 1, sizeof *noise->figures);
     noise->deviations = fth_arena_array(arena, figures + 1, sizeof *noise->deviations);
     noise->counts = fth_arena_array(arena, figures + 1, sizeof *noise->counts);
+    noise->changes = fth_arena_array(arena, figures + 1, sizeof *noise->changes);
     double *numbers = calloc(fleet->measurement_count + 1, sizeof *numbers);
     enum fth_status status = FTH_OK;
-    if (!noise->figures || !noise->deviations || !noise->counts || !numbers)
+    if (!noise->figures || !noise->deviations || !noise->counts || !noise->changes || !numbers)
         status = fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < figures && status == FTH_OK; i++)
         noise->figures[i] = fleet->figures[i].name;
@@ -131,6 +177,11 @@ enum fth_status fth_history_noise(const struct fth_fleet *fleet, struct fth_hist
     for (size_t i = 0; i < figures && status == FTH_OK; i++) {
         const uint32_t figure = fth_fleet_figure_find(fleet, noise->figures[i]);
         noise->deviations[i] = NAN;
+        noise->counts[i] = noise->changes[i] = 0;
+        if (fleet->figures[figure].kind == FTH_FLEET_EXACT)
+            count_changes(fleet, figure, &noise->changes[i], &noise->counts[i]);
+        noise->exact_changes += noise->changes[i];
+        noise->exact_pairs += fleet->figures[figure].kind == FTH_FLEET_EXACT ? noise->counts[i] : 0;
         if (fleet->figures[figure].kind <= FTH_FLEET_TIME)
             status =
                 find_noise(fleet, figure, numbers, &noise->deviations[i], &noise->counts[i], error);
@@ -150,20 +201,74 @@ void fth_history_noise_fini(struct fth_history_noise *noise)
     *noise = (struct fth_history_noise){.count = 0};
 }
 
-/* Finds the noise of a figure in all GPUs. Returns its degrees of freedom; 0: unknown. */
-static double shared_noise(const struct fth_history_noise *noise, const char *figure,
-                           double *deviation)
+enum fth_status fth_history_estimate_noise(struct fth_fleet_history *history, size_t gpu_count,
+                                           fth_history_namer *name, void *user,
+                                           struct fth_history_noise *noise, struct fth_error *error)
+{
+    const size_t step = gpu_count / MAX_NOISE_GPUS + 1;
+    struct fth_fleet *sample = NULL;
+    FTH_TRY(fth_fleet_create(&sample, error));
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < gpu_count && status == FTH_OK; i += step) {
+        const struct fth_fleet_history_options options =
+            FTH_FLEET_HISTORY_OPTIONS(.gpu = name(user, i), .newest = FTH_HISTORY_MAX_MEASUREMENTS);
+        status = options.gpu ? fth_history_load(history, &options, true, sample, error)
+                             : fth_no_memory(error, operation, NULL);
+    }
+    if (status == FTH_OK)
+        status = fth_fleet_arrange(sample, NULL, error);
+    if (status == FTH_OK)
+        status = fth_history_noise(sample, noise, error);
+    fth_fleet_destroy(sample);
+    return status;
+}
+
+/* Returns the index of a figure, SIZE_MAX if the noise does not have it. */
+static size_t find_figure(const struct fth_history_noise *noise, const char *figure)
 {
     const char **found = noise->count ? bsearch(&figure, noise->figures, noise->count,
                                                 sizeof *noise->figures, compare_names)
                                       : NULL;
-    *deviation = found ? noise->deviations[found - noise->figures] : (double)NAN;
-    if (!found || isnan(*deviation))
+    return found ? (size_t)(found - noise->figures) : SIZE_MAX;
+}
+
+/* Finds the noise of a figure in the other GPUs. `own`: differences of the GPU itself, which the
+ * estimate may contain and which must not count twice. Returns the degrees of freedom; 0: none. */
+static double shared_noise(const struct fth_history_noise *noise, const char *figure, size_t own,
+                           double *deviation)
+{
+    const size_t found = find_figure(noise, figure);
+    *deviation = found == SIZE_MAX ? (double)NAN : noise->deviations[found];
+    if (isnan(*deviation) || noise->counts[found] <= own)
         return 0;
-    return (double)FTH_MIN(noise->counts[found - noise->figures], (size_t)MAX_SHARED_FREEDOM);
+    return fmin(FREEDOM_PER_DIFFERENCE * (double)(noise->counts[found] - own), MAX_SHARED_FREEDOM);
+}
+
+/* Returns the probability that a measured value is wrong. */
+static double chance_of_wrong(const struct fth_history_noise *noise, const char *figure,
+                              double confidence)
+{
+    const size_t found = find_figure(noise, figure);
+    const double changes = found == SIZE_MAX ? 0 : (double)noise->changes[found];
+    const double pairs = found == SIZE_MAX ? 0 : (double)noise->counts[found];
+    const double pooled = ((double)noise->exact_changes + 0.5) / ((double)noise->exact_pairs + 1);
+    const double rate = confidence < sure ? (changes + 0.5) / (pairs + 1)
+                                          : fmax(pooled, pairs > 0 ? changes / pairs : 0);
+    return fmin(1 - confidence, rate);
 }
 
 /* ---- comparing one figure ---- */
+
+/* Returns the degrees of freedom of the mean square of successive differences of `count` values,
+ * divided by 2: the variance of this estimate is (3 count - 4) / (count - 1)^2 times the fourth
+ * power of the standard deviation (J. von Neumann et al., "The Mean Square Successive Difference",
+ * Annals of Mathematical Statistics 12, 1941), and that of a variance with f degrees of freedom is
+ * 2 / f times this power. */
+static double freedom_of_differences(size_t count)
+{
+    const double n = (double)count;
+    return count < 2 ? 0 : 2 * (n - 1) * (n - 1) / (3 * n - 4);
+}
 
 /* Returns the variance of the median of `count` values with variance 1. */
 static double variance_of_median(size_t count)
@@ -186,13 +291,15 @@ static bool compare_numbers_of(const struct fth_history_span *before,
         return false;
     for (size_t i = 1; i < old_count; i++)
         squares += pow(log(old[i] / old[i - 1]), 2) / 2;
-    double freedom = shared_noise(noise, figure->name, &shared);
-    if (freedom > 0)
-        squares += freedom * shared * shared;
-    freedom += (double)(old_count - 1);
+    const double others = shared_noise(noise, figure->name, old_count - 1, &shared);
+    const double own = freedom_of_differences(old_count), freedom = own + others;
     if (freedom < MIN_FREEDOM)
         return false;
-    const double deviation = fmax(sqrt(squares / freedom), min_noise);
+    /* The variances are averaged with their degrees of freedom as weights. */
+    const double own_variance = old_count > 1 ? squares / (double)(old_count - 1) : 0;
+    const double variance =
+        (own * own_variance + (others > 0 ? others * shared * shared : 0)) / freedom;
+    const double deviation = fmax(sqrt(variance), min_noise);
     const double from = fth_fleet_median(old, old_count), to = fth_fleet_median(new, new_count);
     const double step = log(to / from);
     *change = (struct fth_history_change){.figure = new_figure,
@@ -203,16 +310,9 @@ static bool compare_numbers_of(const struct fth_history_span *before,
                                           .now_count = new_count};
     change->distance =
         step / (deviation * sqrt(variance_of_median(old_count) + variance_of_median(new_count)));
-    change->p = fth_student_tail(fabs(change->distance), freedom);
+    change->p = change->single_p = fth_student_tail(fabs(change->distance), freedom);
     change->worse = figure->kind == FTH_FLEET_RATE ? to < from : to > from;
     return true;
-}
-
-static bool equal_values(const struct fth_fleet_value *a, const struct fth_fleet_value *b)
-{
-    if (a->text || b->text)
-        return a->text && b->text && strcmp(a->text, b->text) == 0;
-    return a->number == b->number;
 }
 
 /* Returns the value of a figure if all measurements that have it agree, NULL if they do not. */
@@ -231,16 +331,36 @@ static const struct fth_fleet_value *common_value(const struct fth_history_span 
     return common;
 }
 
-/* Compares an exact figure. Returns false if it cannot be tested or has not changed. */
+/* Returns the smallest confidence of the values of a figure; NAN: they are the driver's. */
+static double lowest_confidence(const struct fth_history_span *span, uint32_t figure)
+{
+    double lowest = NAN;
+    for (size_t i = 0; i < span->count; i++) {
+        const struct fth_fleet_value *value = value_at(span, i, figure);
+        lowest = value ? fmin(lowest, (double)value->confidence) : lowest;
+    }
+    return lowest;
+}
+
+/* Compares an exact figure. Returns false if it cannot be tested or has not changed. *tested counts
+ * the figures that chance can change: those that were measured. */
 static bool compare_exact(const struct fth_history_span *before, const struct fth_history_span *now,
                           uint32_t old_figure, uint32_t new_figure,
+                          const struct fth_history_noise *noise, size_t *tested,
                           struct fth_history_change *change)
 {
     size_t old_count, new_count;
     const struct fth_fleet_value *old = common_value(before, old_figure, &old_count);
     const struct fth_fleet_value *new = common_value(now, new_figure, &new_count);
-    if (!old || !new || old_count < MIN_EXACT || equal_values(old, new))
+    if (!old || !new || old_count < MIN_EXACT)
         return false;
+    const double confidence = lowest_confidence(now, new_figure);
+    *tested += isnan(confidence) ? 0 : 1;
+    if (equal_values(old, new))
+        return false;
+    const char *name = now->fleet->figures[new_figure].name;
+    const double wrong = isnan(confidence) ? 0 : chance_of_wrong(noise, name, confidence);
+    const double p = pow(wrong, (double)new_count);
     *change = (struct fth_history_change){.figure = new_figure,
                                           .before = old->number,
                                           .now = new->number,
@@ -248,7 +368,8 @@ static bool compare_exact(const struct fth_history_span *before, const struct ft
                                           .now_text = new->text,
                                           .effect = NAN,
                                           .distance = NAN,
-                                          .p = 0,
+                                          .p = p,
+                                          .single_p = p,
                                           .worse = true,
                                           .before_count = old_count,
                                           .now_count = new_count};
@@ -264,6 +385,7 @@ enum fth_status fth_history_compare(const struct fth_history_span *before,
                                     struct fth_error *error)
 {
     const struct fth_fleet *fleet = now->fleet;
+    size_t tested = 0;
     *count = 0;
     *changes = fth_arena_array(arena, fleet->figure_count + 1, sizeof **changes);
     double *work = calloc(before->count + now->count + 1, sizeof *work);
@@ -278,11 +400,15 @@ enum fth_status fth_history_compare(const struct fth_history_span *before,
         if (old == UINT32_MAX)
             continue;
         struct fth_history_change *change = &(*changes)[*count];
-        if (kind <= FTH_FLEET_TIME)
-            *count += compare_numbers_of(before, now, old, figure, noise, work, change);
-        else if (kind == FTH_FLEET_EXACT)
-            *count += compare_exact(before, now, old, figure, change);
+        const bool number = kind <= FTH_FLEET_TIME &&
+                            compare_numbers_of(before, now, old, figure, noise, work, change);
+        const bool exact = kind == FTH_FLEET_EXACT &&
+                           compare_exact(before, now, old, figure, noise, &tested, change);
+        tested += number;
+        *count += number || exact ? 1 : 0;
     }
+    for (size_t i = 0; i < *count; i++)
+        (*changes)[i].p = fmin(1, (*changes)[i].single_p * (double)tested);
     free(work);
     return FTH_OK;
 }

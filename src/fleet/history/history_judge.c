@@ -2,9 +2,11 @@
  * cards that were swapped or moved, as notes.
  *
  * This is a second test of each GPU, with the same permitted probability of a false alarm as the
- * comparison with the other GPUs: the p-value of each figure is multiplied by the number of figures
- * that were tested. */
+ * comparison with the other GPUs. The findings of both tests are in one list, the most important
+ * first. A GPU without a cause so far gets one from how its figures changed since the earlier
+ * measurements, by the rules of judge/causes.c. */
 #include "fleet/history/history.h"
+#include "fleet/judge/judge.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,10 +15,6 @@
 
 static const char operation[] = "compare with the history";
 
-/* Earlier measurements of each GPU that are used. Chosen: a season of weekly measurements. */
-enum { MAX_EARLIER = 40 };
-/* GPUs from which the noise is estimated. Chosen: enough for 1 % of precision. */
-enum { MAX_NOISE_GPUS = 400 };
 /* Defaults as in fth_fleet_judge, and the limits of severe findings. */
 static const double default_false_alarms = 0.001, default_min_effect = 0.02;
 static const double severe_effect = 0.05, severe_p = 0.01;
@@ -27,7 +25,18 @@ struct comparison {
     struct fth_fleet_history *history;
     double false_alarms, min_effect;
     struct fth_history_noise noise;
+    struct fth_buffer name; /* of the current GPU (fth_history_name) */
+    uint32_t *columns;      /* [figures] column of the heat map; UINT32_MAX: none */
+    float *ratios; /* [GPUs][columns] ln(newest / earlier measurements); NAN: not compared */
 };
+
+/* Returns the name of a judged GPU in the history; NULL: no memory. */
+static const char *name_of(void *user, size_t index)
+{
+    struct comparison *comparison = user;
+    const struct fth_fleet_gpu *gpu = &comparison->judgement->fleet->gpus[index];
+    return fth_history_name(gpu, gpu->host, gpu->slot, &comparison->name);
+}
 
 /* ---- earlier measurements ---- */
 
@@ -84,7 +93,7 @@ static enum fth_status read_earlier(struct comparison *comparison,
     const int64_t first = first_time(now);
     const struct fth_fleet_history_options options =
         FTH_FLEET_HISTORY_OPTIONS(.gpu = name, .until = first,
-                                  .newest = (uint32_t)(MAX_EARLIER + now->count));
+                                  .newest = (uint32_t)(FTH_HISTORY_MAX_MEASUREMENTS + now->count));
     *before = (struct fth_history_span){.fleet = fleet};
     FTH_TRY(fth_history_load(comparison->history, &options, true, fleet, error));
     FTH_TRY(fth_fleet_arrange(fleet, NULL, error));
@@ -96,27 +105,6 @@ static enum fth_status read_earlier(struct comparison *comparison,
         if (!is_new(fleet, &fleet->measurements[fleet->by_gpu[i]], now, first))
             indices[before->count++] = fleet->by_gpu[i];
     return FTH_OK;
-}
-
-/* Estimates the noise from the newest GPUs of the judgement that have a history. */
-static enum fth_status estimate_noise(struct comparison *comparison, struct fth_error *error)
-{
-    const struct fth_fleet *fleet = comparison->judgement->fleet;
-    const size_t step = fleet->gpu_count / MAX_NOISE_GPUS + 1;
-    struct fth_fleet *sample = NULL;
-    FTH_TRY(fth_fleet_create(&sample, error));
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < fleet->gpu_count && status == FTH_OK; i += step) {
-        const struct fth_fleet_history_options options =
-            FTH_FLEET_HISTORY_OPTIONS(.gpu = fleet->gpus[i].name, .newest = MAX_EARLIER);
-        status = fth_history_load(comparison->history, &options, true, sample, error);
-    }
-    if (status == FTH_OK)
-        status = fth_fleet_arrange(sample, NULL, error);
-    if (status == FTH_OK)
-        status = fth_history_noise(sample, &comparison->noise, error);
-    fth_fleet_destroy(sample);
-    return status;
 }
 
 /* ---- findings ---- */
@@ -161,6 +149,17 @@ static void worsen(struct fth_fleet_judgement *judgement, struct fth_fleet_resul
     result->reason = NULL;
 }
 
+/* Returns whether a finding is more important than another one, as in judge/judge.c. */
+static bool precedes(const struct fth_fleet_finding *a, const struct fth_fleet_finding *b)
+{
+    if (a->severe != b->severe)
+        return a->severe;
+    if (a->worse != b->worse)
+        return a->worse;
+    return a->single_p < b->single_p;
+}
+
+/* Adds a finding behind those that are at least as important. */
 static enum fth_status add_finding(struct fth_fleet_judgement *judgement,
                                    struct fth_fleet_result *result,
                                    const struct fth_fleet_finding *finding, struct fth_error *error)
@@ -168,7 +167,10 @@ static enum fth_status add_finding(struct fth_fleet_judgement *judgement,
     if (!fth_grow((void **)&result->findings, result->finding_count, &result->finding_capacity,
                   sizeof *result->findings))
         return fth_no_memory(error, operation, NULL);
-    result->findings[result->finding_count++] = *finding;
+    size_t at = result->finding_count++;
+    for (; at > 0 && precedes(finding, &result->findings[at - 1]); at--)
+        result->findings[at] = result->findings[at - 1];
+    result->findings[at] = *finding;
     worsen(judgement, result, finding->severe);
     return FTH_OK;
 }
@@ -181,12 +183,11 @@ static const char *keep_text(struct fth_fleet_judgement *judgement, const char *
 
 /* Adds a change as a finding, unless the comparison with other GPUs already found the figure. */
 static enum fth_status note_change(struct comparison *comparison, struct fth_fleet_result *result,
-                                   const struct fth_history_change *change, size_t tested,
-                                   const char *context, struct fth_error *error)
+                                   const struct fth_history_change *change, const char *context,
+                                   struct fth_error *error)
 {
     struct fth_fleet_judgement *judgement = comparison->judgement;
     const struct fth_fleet_figure *figure = &judgement->fleet->figures[change->figure];
-    const double p = fmin(1, change->p * (double)tested);
     struct fth_fleet_finding *known = find_finding(result, figure->name);
     if (known && known->worse) {
         known->note = known->note ? known->note : keep_text(judgement, context);
@@ -202,12 +203,12 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
         .effect = change->effect,
         .worse = change->worse,
         .distance = change->distance,
-        .p = p,
-        .single_p = change->p,
+        .p = change->p,
+        .single_p = change->single_p,
         .measurements = change->now_count,
         .deviating = change->now_count,
         .severe = figure->kind <= FTH_FLEET_TIME && fabs(change->effect) >= severe_effect &&
-                  p * (double)judgement->fleet->gpu_count < severe_p,
+                  change->p * (double)judgement->fleet->gpu_count < severe_p,
         .history = true,
         .note = keep_text(judgement, context),
     };
@@ -216,22 +217,13 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
 
 /* Returns whether a change is a reason for suspicion. */
 static bool is_reason(const struct comparison *comparison, const struct fth_history_change *change,
-                      size_t tested, bool other_driver, enum fth_fleet_kind kind)
+                      bool other_driver, enum fth_fleet_kind kind)
 {
+    if (!change->worse || change->p > comparison->false_alarms)
+        return false;
     if (kind == FTH_FLEET_EXACT)
         return !other_driver; /* a new driver reports some properties in another way */
-    return change->worse && change->p * (double)tested <= comparison->false_alarms &&
-           fabs(change->effect) >= comparison->min_effect;
-}
-
-/* Returns the number of changes that have a p-value. */
-static size_t count_tested(const struct fth_fleet *fleet, const struct fth_history_change *changes,
-                           size_t count)
-{
-    size_t tested = 0;
-    for (size_t i = 0; i < count; i++)
-        tested += fleet->figures[changes[i].figure].kind <= FTH_FLEET_TIME;
-    return tested;
+    return fabs(change->effect) >= comparison->min_effect;
 }
 
 static bool has_other_driver(const struct fth_history_span *before,
@@ -254,19 +246,26 @@ static enum fth_status compare_gpu(struct comparison *comparison, size_t index,
     struct fth_history_change *changes = NULL;
     size_t count = 0;
     const char *context = NULL;
-    FTH_TRY(read_earlier(comparison, &now, gpu->name, earlier, &before, error));
+    const char *name = name_of(comparison, index);
+    if (!name)
+        return fth_no_memory(error, operation, NULL);
+    FTH_TRY(read_earlier(comparison, &now, name, earlier, &before, error));
     if (before.count == 0)
         return FTH_OK;
     FTH_TRY(fth_history_compare(&before, &now, &comparison->noise, &earlier->arena, &changes,
                                 &count, error));
     FTH_TRY(fth_history_context(&before, &now, &earlier->arena, &context, error));
-    const size_t tested = count_tested(fleet, changes, count);
     const bool other_driver = has_other_driver(&before, &now);
-    for (size_t i = 0; i < count; i++)
-        if (is_reason(comparison, &changes[i], tested, other_driver,
+    const size_t columns = comparison->judgement->column_count;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t column = comparison->columns[changes[i].figure];
+        if (column != UINT32_MAX)
+            comparison->ratios[index * columns + column] = (float)log1p(changes[i].effect);
+        if (is_reason(comparison, &changes[i], other_driver,
                       fleet->figures[changes[i].figure].kind))
             FTH_TRY(note_change(comparison, &comparison->judgement->results[index], &changes[i],
-                                tested, context, error));
+                                context, error));
+    }
     return FTH_OK;
 }
 
@@ -283,13 +282,70 @@ static enum fth_status compare_all(struct comparison *comparison, struct fth_err
     return status;
 }
 
+/* ---- causes ---- */
+
+/* Allocates what the rules about causes need. */
+static enum fth_status allocate(struct comparison *comparison, struct fth_error *error)
+{
+    const struct fth_fleet *fleet = comparison->judgement->fleet;
+    const size_t cells = fleet->gpu_count * comparison->judgement->column_count;
+    uint32_t column = 0;
+    comparison->columns = calloc(fleet->figure_count + 1, sizeof *comparison->columns);
+    comparison->ratios = calloc(cells + 1, sizeof *comparison->ratios);
+    if (!comparison->columns || !comparison->ratios)
+        return fth_no_memory(error, operation, NULL);
+    for (size_t i = 0; i < fleet->figure_count; i++)
+        comparison->columns[i] = fleet->figures[i].kind <= FTH_FLEET_TIME ? column++ : UINT32_MAX;
+    for (size_t i = 0; i < cells; i++)
+        comparison->ratios[i] = NAN;
+    return FTH_OK;
+}
+
+/* Returns whether the cause of a GPU is to be found in its history. */
+static bool lacks_cause(const struct fth_fleet_result *result)
+{
+    bool found = false;
+    for (size_t i = 0; i < result->finding_count; i++)
+        found = found || (result->findings[i].history && result->findings[i].worse);
+    return found && !result->cause;
+}
+
+/* Names the causes of GPUs that have none, from the changes since their earlier measurements. The
+ * rules see a copy of the judgement, in which the verdicts of the other GPUs are "healthy". */
+static enum fth_status find_causes(struct comparison *comparison, struct fth_error *error)
+{
+    struct fth_fleet_judgement *judgement = comparison->judgement, copy = *judgement;
+    struct fth_fleet *fleet = (struct fth_fleet *)judgement->fleet; /* the rules only read it */
+    struct fth_judge judge = {.fleet = fleet,
+                              .judgement = &copy,
+                              .columns = comparison->columns,
+                              .ratios = comparison->ratios,
+                              .error = error};
+    copy.results = calloc(fleet->gpu_count + 1, sizeof *copy.results);
+    if (!copy.results)
+        return fth_no_memory(error, operation, NULL);
+    for (size_t i = 0; i < fleet->gpu_count; i++) {
+        copy.results[i] = judgement->results[i];
+        if (!lacks_cause(&judgement->results[i]))
+            copy.results[i].verdict = FTH_FLEET_HEALTHY;
+    }
+    enum fth_status status = fth_judge_causes(&judge);
+    judgement->arena = copy.arena; /* it has grown by the causes */
+    for (size_t i = 0; i < fleet->gpu_count; i++)
+        judgement->results[i].cause = copy.results[i].cause;
+    free(copy.results);
+    return status;
+}
+
 /* ---- cards ---- */
 
-/* Copies a measurement of the judged fleet to a fleet, without values. */
-static enum fth_status copy_measurement(const struct fth_fleet *from,
+/* Copies a measurement of the judged fleet to a fleet, without values. The GPU gets the name that
+ * it has in the history. */
+static enum fth_status copy_measurement(struct comparison *comparison,
                                         const struct fth_fleet_measurement *measurement,
                                         struct fth_fleet *to, struct fth_error *error)
 {
+    const struct fth_fleet *from = comparison->judgement->fleet;
     struct fth_fleet_draft draft = {.gpu = from->gpus[measurement->gpu],
                                     .time = measurement->time,
                                     .file = measurement->file,
@@ -297,6 +353,10 @@ static enum fth_status copy_measurement(const struct fth_fleet *from,
                                     .fingerprint_count = measurement->fingerprint_count};
     draft.gpu.host = measurement->host ? measurement->host : draft.gpu.host;
     draft.gpu.slot = measurement->slot ? measurement->slot : draft.gpu.slot;
+    draft.gpu.name = draft.path =
+        fth_history_name(&draft.gpu, draft.gpu.host, draft.gpu.slot, &comparison->name);
+    if (!draft.gpu.name)
+        return fth_no_memory(error, operation, NULL);
     return fth_fleet_add(to, &draft, error);
 }
 
@@ -367,7 +427,10 @@ static enum fth_status note_event(struct fth_fleet_judgement *judgement,
                                               .p = 0,
                                               .measurements = 1,
                                               .deviating = 1,
-                                              .history = true};
+                                              .history = true,
+                                              .note = "The fingerprint shows another chip than "
+                                                      "before: the board was repaired, or the UUID "
+                                                      "is not genuine."};
     return add_finding(judgement, &judgement->results[gpu], &finding, error);
 }
 
@@ -387,10 +450,11 @@ static enum fth_status note_cards(struct comparison *comparison, struct fth_flee
     /* The history may already have the measurements that are judged. Without the time limit, these
      * would count twice. */
     const struct fth_fleet_history_options options =
-        FTH_FLEET_HISTORY_OPTIONS(.newest = MAX_EARLIER, .until = first < INT64_MAX ? first : 0);
+        FTH_FLEET_HISTORY_OPTIONS(.newest = FTH_HISTORY_MAX_MEASUREMENTS,
+                                  .until = first < INT64_MAX ? first : 0);
     FTH_TRY(fth_history_load(comparison->history, &options, false, all, error));
     for (size_t i = 0; i < fleet->measurement_count; i++)
-        FTH_TRY(copy_measurement(fleet, &fleet->measurements[i], all, error));
+        FTH_TRY(copy_measurement(comparison, &fleet->measurements[i], all, error));
     FTH_TRY(fth_fleet_arrange(all, NULL, error));
     enum fth_status status = fth_card_events_find(all, &events, error);
     for (size_t i = 0; i < events.count && status == FTH_OK; i++)
@@ -413,14 +477,22 @@ enum fth_status fth_fleet_judge_history(struct fth_fleet_judgement *judgement,
     FTH_TRY(fth_options_read("fth_fleet_judge_options", options, &known, sizeof known, error));
     comparison.false_alarms = known.false_alarms > 0 ? known.false_alarms : default_false_alarms;
     comparison.min_effect = known.min_effect > 0 ? known.min_effect : default_min_effect;
-    enum fth_status status = estimate_noise(&comparison, error);
+    enum fth_status status = allocate(&comparison, error);
+    if (status == FTH_OK)
+        status = fth_history_estimate_noise(history, judgement->fleet->gpu_count, name_of,
+                                            &comparison, &comparison.noise, error);
     if (status == FTH_OK)
         status = compare_all(&comparison, error);
     if (status == FTH_OK)
         status = fth_fleet_create(&all, error);
     if (status == FTH_OK)
         status = note_cards(&comparison, all, error);
+    if (status == FTH_OK)
+        status = find_causes(&comparison, error);
     fth_fleet_destroy(all);
     fth_history_noise_fini(&comparison.noise);
+    fth_buffer_fini(&comparison.name);
+    free(comparison.columns);
+    free(comparison.ratios);
     return status;
 }

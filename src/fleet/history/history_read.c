@@ -139,6 +139,7 @@ static void write_query(const struct fth_fleet_history_options *selected, struct
         *sql = (struct fth_buffer){0};
         fth_buffer_format(sql, "SELECT * FROM (%s ORDER BY time DESC, id DESC LIMIT %u)",
                           inner.data ? inner.data : "", selected->newest);
+        sql->failed = sql->failed || inner.failed;
         fth_buffer_fini(&inner);
     }
     fth_buffer_text(sql, " ORDER BY name, time, id");

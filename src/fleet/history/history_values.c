@@ -217,8 +217,21 @@ static enum fth_status fail_malformed(const struct fth_fleet_history *history,
                                       struct fth_error *error)
 {
     return fth_fail(error, FTH_INVALID, operation, fth_store_path(history->store),
-                    "the values of a measurement are malformed; forget the measurements of its "
-                    "time, or add all of them again to a new file");
+                    "the values of a measurement are malformed; add all measurements again to a "
+                    "new file");
+}
+
+/* A figure could not be added to the fleet: it has too many, or memory is missing. */
+static enum fth_status fail_figure(const struct fth_fleet_history *history,
+                                   const struct fth_fleet *fleet, const char *name,
+                                   struct fth_error *error)
+{
+    const char *path = fth_store_path(history->store);
+    if (fleet->figure_count < FTH_FLEET_MAX_FIGURES)
+        return fth_no_memory(error, operation, path);
+    return fth_fail(error, FTH_INVALID, operation, path,
+                    "%.60s: the measurements that are read have more than %d figures, the maximum",
+                    name, FTH_FLEET_MAX_FIGURES);
 }
 
 enum fth_status fth_history_decode(const struct fth_fleet_history *history, const void *figures,
@@ -239,7 +252,7 @@ enum fth_status fth_history_decode(const struct fth_fleet_history *history, cons
             return fail_malformed(history, error);
         value->figure = fth_fleet_figure_index(fleet, name);
         if (value->figure == UINT32_MAX)
-            return fth_no_memory(error, operation, NULL);
+            return fail_figure(history, fleet, name, error);
         draft->value_count++;
     }
     return FTH_OK;

@@ -1,6 +1,7 @@
 /* Collects the values of one measurement: sorts attributes of a description into what identifies
  * the measurement, the fingerprint, and figures. */
 #include "fleet/fleet.h"
+#include "store/store.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,48 +23,6 @@ void fth_fleet_builder_fini(struct fth_fleet_builder *builder)
     free(builder->values);
     free(builder->fingerprint);
     fth_buffer_fini(&builder->text);
-}
-
-/* ---- time ---- */
-
-/* Returns the number of days from 1970-01-01 to a date of the Gregorian calendar (H. Hinnant,
- * "chrono-compatible low-level date algorithms"). */
-static int64_t days_from_date(int64_t year, int64_t month, int64_t day)
-{
-    year -= month <= 2;
-    const int64_t era = year / 400, year_of_era = year % 400; /* the year is positive */
-    const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    const int64_t day_of_era =
-        year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * 146097 + day_of_era - 719468;
-}
-
-/* Reads a number of exactly `digits` digits that `end` follows; '\0': nothing follows. */
-static bool read_digits(const char **at, int digits, char end, int64_t *number)
-{
-    *number = 0;
-    for (int i = 0; i < digits; i++, (*at)++) {
-        if (**at < '0' || **at > '9')
-            return false;
-        *number = *number * 10 + (**at - '0');
-    }
-    return end == '\0' || *(*at)++ == end;
-}
-
-bool fth_fleet_time_parse(const char *text, int64_t *time)
-{
-    int64_t year, month, day, hour, minute, second;
-    if (!read_digits(&text, 4, '-', &year) || !read_digits(&text, 2, '-', &month) ||
-        !read_digits(&text, 2, 'T', &day) || !read_digits(&text, 2, ':', &hour) ||
-        !read_digits(&text, 2, ':', &minute) || !read_digits(&text, 2, '\0', &second))
-        return false;
-    if (*text == '.')
-        text += 1 + strspn(text + 1, "0123456789");
-    if (strcmp(text, "Z") != 0 || year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 ||
-        hour > 23 || minute > 59 || second > 60)
-        return false;
-    *time = days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
-    return true;
 }
 
 /* ---- values ---- */
@@ -243,7 +202,7 @@ enum fth_status fth_fleet_builder_finish(struct fth_fleet_builder *builder, stru
 {
     struct fth_fleet_draft *draft = &builder->draft;
     struct fth_fleet_gpu *gpu = &draft->gpu;
-    if (builder->measured_at && !fth_fleet_time_parse(builder->measured_at, &draft->time))
+    if (builder->measured_at && !fth_time_parse(builder->measured_at, &draft->time))
         return fth_fail(error, FTH_INVALID, operation, draft->file,
                         "'%s' is not a time such as 2026-11-18T11:09:37Z", builder->measured_at);
     if (!gpu->host && !host_of_file(builder, draft->file, &gpu->host))

@@ -208,7 +208,8 @@ static void write_identity(const struct fth_fleet *fleet, struct fth_json_writer
         fth_json_bool(json, true);
     }
     write_text(json, "time", measurement->time ? time : NULL);
-    write_text(json, "file", measurement->file);
+    /* Without a UUID, the path identifies the GPU. */
+    write_text(json, "file", gpu->path ? gpu->path : measurement->file);
 }
 
 static void write_record(struct record_writer *writer,

@@ -172,8 +172,8 @@ static enum fth_status check_regular(const struct fth_fleet_source *source,
     return fth_fail(error, FTH_INVALID, operation, file->name, "it is not a file");
 }
 
-/* Opens the next file. A file whose name does not tell has one document per line if its first line
- * is a document. */
+/* Opens the next file. If its name does not end as that of a file of lines, it has one document per
+ * line if its first line is a complete document. */
 static enum fth_status open_stream(struct fth_fleet_source *source, struct fth_error *error)
 {
     const struct fth_fleet_file *file = &source->files[source->current];

@@ -12,8 +12,6 @@
 
 static const char operation[] = "report the history of a fleet";
 
-/* Measurements of each GPU that are used, as in history_judge.c; GPUs for the noise. */
-enum { MAX_MEASUREMENTS = 40, MAX_NOISE_GPUS = 400 };
 /* A change of a number is shown if it is this unlikely, adjusted for the number of figures, and at
  * least this large. They are the defaults of a judgement. */
 static const double max_p = 0.001, min_effect = 0.02;
@@ -75,7 +73,8 @@ static enum fth_status read_item(struct report *report, struct listed *item,
 {
     const struct fth_fleet_history_options options =
         FTH_FLEET_HISTORY_OPTIONS(.gpu = item->gpu.name,
-                                  .newest = report->selected.gpu ? 0 : MAX_MEASUREMENTS);
+                                  .newest =
+                                      report->selected.gpu ? 0 : FTH_HISTORY_MAX_MEASUREMENTS);
     FTH_TRY(fth_fleet_create(&item->fleet, error));
     FTH_TRY(fth_history_load(report->history, &options, true, item->fleet, error));
     FTH_TRY(fth_fleet_arrange(item->fleet, NULL, error));
@@ -92,60 +91,33 @@ static enum fth_status read_item(struct report *report, struct listed *item,
 /* Returns whether a change is shown. */
 static bool is_shown(const struct listed *item, const struct fth_history_change *change)
 {
-    size_t tested = 0;
-    for (size_t i = 0; i < item->change_count; i++)
-        tested += item->fleet->figures[item->changes[i].figure].kind <= FTH_FLEET_TIME;
-    if (item->fleet->figures[change->figure].kind > FTH_FLEET_TIME)
-        return true;
-    return change->p * (double)tested <= max_p && fabs(change->effect) >= min_effect;
+    const bool exact = item->fleet->figures[change->figure].kind > FTH_FLEET_TIME;
+    return change->p <= max_p && (exact || fabs(change->effect) >= min_effect);
 }
 
 /* Keeps of a GPU only what is shown. */
-static void reduce_item(struct report *report, struct listed *item)
+static void reduce_item(const struct report *report, struct listed *item)
 {
     size_t count = 0;
-    bool *shown = calloc(item->change_count + 1, sizeof *shown);
-    if (!shown) {
-        report->failed = true;
-        return;
-    }
     for (size_t i = 0; i < item->change_count; i++)
-        shown[i] = is_shown(item, &item->changes[i]);
-    for (size_t i = 0; i < item->change_count; i++)
-        if (shown[i])
+        if (is_shown(item, &item->changes[i]))
             item->changes[count++] = item->changes[i];
     item->change_count = count;
-    free(shown);
     if (count == 0 && !report->selected.gpu) {
         fth_fleet_destroy(item->fleet);
         item->fleet = NULL;
     }
 }
 
-/* Estimates the noise from some of the GPUs. */
-static enum fth_status estimate_noise(struct report *report, struct fth_error *error)
+static const char *name_of(void *user, size_t index)
 {
-    struct fth_fleet *sample = NULL;
-    const size_t step = report->count / MAX_NOISE_GPUS + 1;
-    FTH_TRY(fth_fleet_create(&sample, error));
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < report->count && status == FTH_OK; i += step) {
-        const struct fth_fleet_history_options options =
-            FTH_FLEET_HISTORY_OPTIONS(.gpu = report->items[i].gpu.name, .newest = MAX_MEASUREMENTS);
-        status = fth_history_load(report->history, &options, true, sample, error);
-    }
-    if (status == FTH_OK)
-        status = fth_fleet_arrange(sample, NULL, error);
-    if (status == FTH_OK)
-        status = fth_history_noise(sample, &report->noise, error);
-    fth_fleet_destroy(sample);
-    return status;
+    return ((const struct report *)user)->items[index].gpu.name;
 }
 
 static enum fth_status find_events(struct report *report, struct fth_error *error)
 {
     const struct fth_fleet_history_options options =
-        FTH_FLEET_HISTORY_OPTIONS(.newest = MAX_MEASUREMENTS);
+        FTH_FLEET_HISTORY_OPTIONS(.newest = FTH_HISTORY_MAX_MEASUREMENTS);
     FTH_TRY(fth_fleet_create(&report->all, error));
     FTH_TRY(fth_history_load(report->history, &options, false, report->all, error));
     FTH_TRY(fth_fleet_arrange(report->all, NULL, error));
@@ -155,7 +127,10 @@ static enum fth_status find_events(struct report *report, struct fth_error *erro
 static enum fth_status collect(struct report *report, struct fth_error *error)
 {
     FTH_TRY(fth_fleet_history_list(report->history, list_gpu, report, error));
-    FTH_TRY(estimate_noise(report, error));
+    if (report->failed)
+        return fth_no_memory(error, operation, NULL);
+    FTH_TRY(fth_history_estimate_noise(report->history, report->count, name_of, report,
+                                       &report->noise, error));
     FTH_TRY(find_events(report, error));
     for (size_t i = 0; i < report->count && !report->failed; i++) {
         struct listed *item = &report->items[i];
@@ -255,9 +230,51 @@ static bool fill_row(struct report *report, const struct listed *item, uint32_t 
     return true;
 }
 
+/* Fills a row of the table of the figures of a single measurement: name and value. */
+static void fill_value(struct report *report, const struct fth_fleet *fleet,
+                       const struct fth_fleet_value *value, struct fth_cell row[2])
+{
+    const char *name = fleet->figures[value->figure].name;
+    struct fth_buffer text = {0};
+    if (value->text)
+        fth_text_append(&text, value->text, 40, "...");
+    else
+        fth_figure_text(name, value->number, &text);
+    row[0].text = name;
+    row[1].text = text.failed ? NULL : fth_arena_text(&report->arena, text.data ? text.data : "");
+    report->failed = report->failed || !row[1].text;
+    fth_buffer_fini(&text);
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct fth_cell *)a)->text, ((const struct fth_cell *)b)->text);
+}
+
+/* Appends a table of the figures of the only measurement of a GPU. */
+static enum fth_status put_single(struct report *report, const struct listed *item,
+                                  struct fth_error *error)
+{
+    static const struct fth_column columns[] = {{"figure", "Figure", FTH_COLUMN_TEXT},
+                                                {"value", "Value", FTH_COLUMN_REMARK}};
+    const struct fth_fleet_measurement *only = &item->fleet->measurements[0];
+    struct fth_cell *cells = calloc(only->value_count + 1, 2 * sizeof *cells);
+    size_t size = 0;
+    char *text = NULL;
+    for (size_t i = 0; cells && i < only->value_count; i++)
+        fill_value(report, item->fleet, &only->values[i], cells + 2 * i);
+    enum fth_status status =
+        cells && !report->failed ? FTH_OK : fth_no_memory(error, operation, NULL);
+    if (status == FTH_OK && only->value_count > 0) {
+        qsort(cells, only->value_count, 2 * sizeof *cells, by_name);
+        status = fth_report_table("text", &(struct fth_table){columns, 2, cells, only->value_count},
+                                  report->options, &text, &size, error);
+    }
+    if (text)
+        fth_buffer_append(report->out, text, size);
+    fth_free(text);
+    free(cells);
+    return status;
 }
 
 /* Appends a table of the figures of a GPU over time. */
@@ -271,6 +288,8 @@ static enum fth_status put_figures(struct report *report, const struct listed *i
                                                 {"over_time", "Over time", FTH_COLUMN_TEXT}};
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     const struct fth_fleet *fleet = item->fleet;
+    if (fleet->measurement_count == 1)
+        return put_single(report, item, error);
     struct fth_cell *cells = calloc(fleet->figure_count + 1, COLUMNS * sizeof *cells);
     double *values = calloc(fleet->measurement_count + 1, sizeof *values);
     size_t rows = 0, size = 0;

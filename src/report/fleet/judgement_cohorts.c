@@ -133,7 +133,9 @@ static void put_cohort(const struct fth_fleet_cohort_summary *cohort,
     fth_buffer_format(&head, ": %zu GPU%s, %zu measurement%s\n", of->gpu_count,
                       of->gpu_count == 1 ? "" : "s", cohort->measurement_count,
                       cohort->measurement_count == 1 ? "" : "s");
-    fth_foreign_text("Not judged: ", cohort->reason, "\n", &head);
+    /* The list of GPUs that were not judged already has the reason. */
+    if (cohort->not_judged == 0)
+        fth_foreign_text("Not judged: ", cohort->reason, "\n", &head);
     fth_write_prose(&head, options, out);
     if (cohort->reason)
         return;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROWS = 1500 };
+/* Limits of the heat map, chosen: rows, and bytes of their list. A row takes one byte per figure
+ * and about 50 more. */
+enum { MAX_ROWS = 1500, MAX_ROW_BYTES = 200000 };
 
 /* A row: a host or, where the host is unknown, a GPU. */
 struct row {
@@ -87,21 +89,27 @@ static bool make_rows(struct map *map, const struct fth_fleet_gpu *const *gpus)
 static void put_rows(const struct map *map, struct fth_json_writer *json)
 {
     struct fth_buffer cells = {0};
+    const size_t start = json->out->size;
+    size_t listed = 0;
     fth_json_key(json, "rows");
     fth_json_begin(json, '[', false);
-    for (size_t i = 0; i < map->count && i < MAX_ROWS; i++) {
+    for (size_t i = 0; i < map->count && i < MAX_ROWS && json->out->size - start <= MAX_ROW_BYTES;
+         i++) {
         cells.size = 0;
         fth_buffer_append(&cells, map->rows[i].cells, map->judgement->column_count);
         fth_json_begin(json, '{', true);
         fth_json_key(json, "name");
-        fth_json_text(json, map->rows[i].name);
+        fth_json_text_or_null(json, map->rows[i].name);
         fth_json_key(json, "gpus");
         fth_json_number(json, (double)map->rows[i].gpus);
         fth_json_key(json, "cells");
         fth_json_text(json, cells.data ? cells.data : "");
         fth_json_end(json, '}');
+        listed++;
     }
     fth_json_end(json, ']');
+    fth_json_key(json, "rows_left_out");
+    fth_json_number(json, (double)(map->count - listed));
     json->out->failed = json->out->failed || cells.failed;
     fth_buffer_fini(&cells);
 }

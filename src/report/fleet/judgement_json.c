@@ -1,16 +1,19 @@
 /* Writes a judgement as a fathom-fleet/2 document (docs/report.md). The document of a large fleet
- * stays small: it lists only GPUs that are not healthy, up to a limit, and the figures of the
- * largest cohorts. */
+ * stays small: it lists only GPUs that are not healthy, up to a limit, the largest cohorts with
+ * their figures, and the first groups. */
 #include "report/fleet/judgement.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of the document, chosen so that it stays below 700 kB: GPUs, bytes of their list, files
- * that could not be read, and figures of cohorts (a figure takes about 500 bytes). With the option
- * `all`, there is no limit of the first two. */
-enum { MAX_GPUS = 1000, MAX_GPU_BYTES = 300000, MAX_PROBLEMS = 200, MAX_FIGURES = 400 };
+/* Limits of the document, chosen so that it stays below 800 kB: GPUs, cohorts, figures of all
+ * cohorts together (a figure takes about 500 bytes) and files that could not be read; bytes of the
+ * lists of GPUs, groups, problems and missing GPUs. judgement_heat.c has the limits of the heat
+ * map. With the option `all`, there is no limit of the GPUs. */
+enum { MAX_GPUS = 1000, MAX_COHORTS = 150, MAX_FIGURES = 400, MAX_PROBLEMS = 200 };
+enum { MAX_GPU_BYTES = 300000, MAX_GROUP_BYTES = 40000, MAX_PROBLEM_BYTES = 40000 };
+enum { MAX_MISSING_BYTES = 20000 };
 /* Significant digits of values and of statistics. */
 enum { VALUE_DIGITS = 7, STATISTIC_DIGITS = 4 };
 
@@ -60,12 +63,40 @@ static void put_counts(const struct fth_fleet_judgement *judgement, struct fth_j
     fth_json_end(json, '}');
 }
 
+/* Writes what was expected and is missing, if the user stated what to expect. */
+static void put_expected(const struct fth_fleet_judgement *judgement, struct fth_json_writer *json)
+{
+    size_t listed = 0;
+    if (!judgement->expects)
+        return;
+    fth_json_key(json, "expected");
+    fth_json_begin(json, '{', false);
+    put_number(json, "gpus", judgement->expected_gpus ? (double)judgement->expected_gpus : NAN,
+               VALUE_DIGITS);
+    fth_json_key(json, "missing");
+    fth_json_begin(json, '[', false);
+    for (const size_t start = json->out->size;
+         listed < judgement->missing_count && json->out->size - start <= MAX_MISSING_BYTES;
+         listed++) {
+        fth_json_begin(json, '{', true);
+        put_text(json, "host", judgement->missing[listed].host);
+        put_text(json, "gpu", judgement->missing[listed].gpu);
+        fth_json_end(json, '}');
+    }
+    fth_json_end(json, ']');
+    put_count(json, "missing_left_out", judgement->missing_count - listed);
+    fth_json_end(json, '}');
+}
+
 static void put_problems(const struct fth_fleet_judgement *judgement, struct fth_json_writer *json)
 {
     const struct fth_fleet *fleet = judgement->fleet;
+    const size_t start = json->out->size;
     fth_json_key(json, "problems");
     fth_json_begin(json, '[', false);
-    for (size_t i = 0; i < fleet->problem_count && i < MAX_PROBLEMS; i++) {
+    for (size_t i = 0; i < fleet->problem_count && i < MAX_PROBLEMS &&
+                       json->out->size - start <= MAX_PROBLEM_BYTES;
+         i++) {
         fth_json_begin(json, '{', true);
         put_text(json, "file", fleet->problems[i].file);
         put_text(json, "reason", fleet->problems[i].reason);
@@ -105,26 +136,58 @@ static void put_figure(const struct fth_fleet_figure_summary *figure, struct fth
     fth_json_end(json, '}');
 }
 
-/* Returns whether the figures of a cohort are written: those of the largest cohorts, up to a limit.
- */
-static bool has_figures(const struct fth_fleet_judgement *judgement, size_t index)
+/* What is written of a cohort. */
+struct extent {
+    const struct fth_fleet_cohort_summary *cohort;
+    bool listed;
+    size_t figures; /* the first ones */
+};
+
+/* The largest first; those of the same size in the order of the judgement. */
+static int by_size(const void *a, const void *b)
 {
-    const struct fth_fleet_cohort_summary *cohort = &judgement->cohorts[index];
-    size_t before = 0; /* figures of larger cohorts */
-    for (size_t i = 0; i < judgement->cohort_count; i++) {
-        const struct fth_fleet_cohort_summary *other = &judgement->cohorts[i];
-        if (other->cohort.gpu_count > cohort->cohort.gpu_count ||
-            (other->cohort.gpu_count == cohort->cohort.gpu_count && i < index))
-            before += other->figure_count;
-    }
-    return before == 0 || before + cohort->figure_count <= MAX_FIGURES;
+    const struct fth_fleet_cohort_summary *x = ((const struct extent *)a)->cohort;
+    const struct fth_fleet_cohort_summary *y = ((const struct extent *)b)->cohort;
+    if (x->cohort.gpu_count != y->cohort.gpu_count)
+        return x->cohort.gpu_count > y->cohort.gpu_count ? -1 : 1;
+    return (x > y) - (x < y);
 }
 
-static void put_cohort(const struct fth_fleet_judgement *judgement, size_t index,
-                       struct fth_json_writer *json)
+static int by_address(const void *a, const void *b)
 {
-    const struct fth_fleet_cohort_summary *cohort = &judgement->cohorts[index];
-    const bool figures = has_figures(judgement, index);
+    const struct fth_fleet_cohort_summary *x = ((const struct extent *)a)->cohort;
+    const struct fth_fleet_cohort_summary *y = ((const struct extent *)b)->cohort;
+    return (x > y) - (x < y);
+}
+
+/* Chooses the largest cohorts and, of these, the first ones whose figures do not exceed the limit.
+ * Returns an array in the order of the judgement, which the caller frees; NULL: no memory. */
+static struct extent *choose_cohorts(const struct fth_fleet_judgement *judgement)
+{
+    const size_t count = judgement->cohort_count;
+    struct extent *extents = calloc(count + 1, sizeof *extents);
+    size_t figures = 0;
+    for (size_t i = 0; extents && i < count; i++)
+        extents[i].cohort = &judgement->cohorts[i];
+    if (!extents || count == 0)
+        return extents;
+    qsort(extents, count, sizeof *extents, by_size);
+    for (size_t i = 0; i < count && i < MAX_COHORTS; i++) {
+        const size_t own = extents[i].cohort->figure_count;
+        extents[i].listed = true;
+        if (i == 0)
+            extents[i].figures = FTH_MIN(own, (size_t)MAX_FIGURES);
+        else
+            extents[i].figures = figures + own <= MAX_FIGURES ? own : 0;
+        figures += own; /* also those that are left out: a smaller cohort does not replace them */
+    }
+    qsort(extents, count, sizeof *extents, by_address);
+    return extents;
+}
+
+static void put_cohort(const struct extent *extent, size_t index, struct fth_json_writer *json)
+{
+    const struct fth_fleet_cohort_summary *cohort = extent->cohort;
     fth_json_begin(json, '{', false);
     put_count(json, "id", index);
     put_text(json, "model", cohort->cohort.model);
@@ -139,13 +202,30 @@ static void put_cohort(const struct fth_fleet_judgement *judgement, size_t index
     put_count(json, "failed", cohort->failed);
     put_count(json, "not_judged", cohort->not_judged);
     put_text(json, "reason", cohort->reason);
-    put_count(json, "figures_left_out", figures ? 0 : cohort->figure_count);
+    put_count(json, "figures_left_out", cohort->figure_count - extent->figures);
     fth_json_key(json, "figures");
     fth_json_begin(json, '[', false);
-    for (size_t i = 0; figures && i < cohort->figure_count; i++)
+    for (size_t i = 0; i < extent->figures; i++)
         put_figure(&cohort->figures[i], json);
     fth_json_end(json, ']');
     fth_json_end(json, '}');
+}
+
+static void put_cohorts(const struct fth_fleet_judgement *judgement, struct fth_json_writer *json)
+{
+    struct extent *extents = choose_cohorts(judgement);
+    size_t listed = 0;
+    json->out->failed = json->out->failed || !extents;
+    fth_json_key(json, "cohorts");
+    fth_json_begin(json, '[', false);
+    for (size_t i = 0; extents && i < judgement->cohort_count; i++)
+        if (extents[i].listed) {
+            put_cohort(&extents[i], i, json);
+            listed++;
+        }
+    fth_json_end(json, ']');
+    put_count(json, "cohorts_left_out", judgement->cohort_count - listed);
+    free(extents);
 }
 
 /* ---- GPUs ---- */
@@ -243,9 +323,12 @@ static void put_gpus(const struct fth_fleet_judgement *judgement,
 
 static void put_groups(const struct fth_fleet_judgement *judgement, struct fth_json_writer *json)
 {
+    const size_t start = json->out->size;
+    size_t listed = 0;
     fth_json_key(json, "groups");
     fth_json_begin(json, '[', false);
-    for (size_t i = 0; i < judgement->group_count; i++) {
+    for (size_t i = 0; i < judgement->group_count && json->out->size - start <= MAX_GROUP_BYTES;
+         i++, listed++) {
         const struct fth_fleet_group_finding *group = &judgement->groups[i];
         fth_json_begin(json, '{', true);
         put_text(json, "kind", group->kind);
@@ -259,6 +342,7 @@ static void put_groups(const struct fth_fleet_judgement *judgement, struct fth_j
         fth_json_end(json, '}');
     }
     fth_json_end(json, ']');
+    put_count(json, "groups_left_out", judgement->group_count - listed);
 }
 
 void fth_judgement_json(const struct fth_fleet_judgement *judgement,
@@ -268,12 +352,9 @@ void fth_judgement_json(const struct fth_fleet_judgement *judgement,
     fth_json_begin(&json, '{', false);
     put_text(&json, "schema", "fathom-fleet/2");
     put_counts(judgement, &json);
+    put_expected(judgement, &json);
     put_problems(judgement, &json);
-    fth_json_key(&json, "cohorts");
-    fth_json_begin(&json, '[', false);
-    for (size_t i = 0; i < judgement->cohort_count; i++)
-        put_cohort(judgement, i, &json);
-    fth_json_end(&json, ']');
+    put_cohorts(judgement, &json);
     put_gpus(judgement, options, &json);
     put_groups(judgement, &json);
     fth_json_key(&json, "heat_map");

@@ -1,5 +1,9 @@
 /* Writes a judgement in the text exposition format of Prometheus, for the textfile collector of its
- * node exporter. The samples of a metric are together, as the format requires. */
+ * node exporter. The samples of a metric are together, as the format requires.
+ *
+ * A monitoring system stores each combination of labels as a series of its own. So the samples of a
+ * GPU have only the labels that tell where it is; model, driver and board are labels of
+ * fathom_gpu_info. Figures that are as usual are written only with the option `all`. */
 #include "report/fleet/judgement.h"
 
 #include <math.h>
@@ -61,10 +65,8 @@ static bool labels_init(struct labels *labels, const struct fth_fleet *fleet)
     for (size_t i = 0; i < labels->count; i++) {
         const struct fth_fleet_gpu *gpu = &fleet->gpus[i];
         put_label("gpu", gpu->name, &labels->items[i]);
-        put_label("uuid", gpu->uuid, &labels->items[i]);
         put_label("host", gpu->host, &labels->items[i]);
-        put_label("model", gpu->model, &labels->items[i]);
-        put_label("driver", gpu->driver, &labels->items[i]);
+        put_label("slot", gpu->slot, &labels->items[i]);
         put_label("group", gpu->group, &labels->items[i]);
         if (labels->items[i].failed)
             return false;
@@ -116,14 +118,36 @@ static void put_figures(const struct fth_fleet *fleet, const struct labels *labe
         }
 }
 
+static const char effect_metric[] = "fathom_gpu_effect";
+
+/* Returns whether an earlier finding is of the same figure: a series must not occur twice. */
+static bool is_repeated(const struct fth_fleet_result *result, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(result->findings[i].figure, result->findings[index].figure) == 0)
+            return true;
+    return false;
+}
+
+/* Writes the effects of the findings. */
+static void put_findings(const struct fth_fleet_judgement *judgement, const struct labels *labels,
+                         struct fth_buffer *out)
+{
+    for (size_t i = 0; i < labels->count; i++)
+        for (size_t j = 0; j < judgement->results[i].finding_count; j++) {
+            const struct fth_fleet_finding *finding = &judgement->results[i].findings[j];
+            if (!isfinite(finding->effect) || is_repeated(&judgement->results[i], j))
+                continue;
+            begin_sample(effect_metric, &labels->items[i], finding->figure, out);
+            put_value(fth_round_digits(finding->effect, 6), out);
+        }
+}
+
+/* Writes the effects of all rates and times. */
 static void put_effects(const struct fth_fleet_judgement *judgement, const struct labels *labels,
                         struct fth_buffer *out)
 {
-    static const char metric[] = "fathom_gpu_effect";
     const struct fth_fleet *fleet = judgement->fleet;
-    put_head(metric,
-             "Ratio of a figure to the usual value, minus 1: -0.05 is 5 percent less than usual.",
-             out);
     for (uint32_t i = 0; i < fleet->figure_count; i++) {
         const enum fth_fleet_kind kind = fleet->figures[i].kind;
         if (kind != FTH_FLEET_RATE && kind != FTH_FLEET_TIME)
@@ -137,7 +161,7 @@ static void put_effects(const struct fth_fleet_judgement *judgement, const struc
             const double effect = usual ? value / usual->median - 1 : (double)NAN;
             if (!isfinite(effect))
                 continue;
-            begin_sample(metric, &labels->items[j], fleet->figures[i].name, out);
+            begin_sample(effect_metric, &labels->items[j], fleet->figures[i].name, out);
             put_value(fth_round_digits(effect, 6), out);
         }
     }
@@ -161,6 +185,14 @@ static void put_gpus(const struct fth_fleet_judgement *judgement, const struct l
         begin_sample("fathom_gpu_verdict", &labels->items[i], NULL, out);
         const enum fth_fleet_verdict verdict = judgement->results[i].verdict;
         put_value(verdict == FTH_FLEET_NOT_JUDGED ? -1 : (double)verdict, out);
+    }
+    put_head("fathom_gpu_info", "Always 1; the labels tell what the GPU is.", out);
+    for (size_t i = 0; i < labels->count; i++) {
+        begin_sample("fathom_gpu_info", &labels->items[i], NULL, out);
+        put_label("model", fleet->gpus[i].model, out);
+        put_label("driver", fleet->gpus[i].driver, out);
+        put_label("board", fleet->gpus[i].board, out);
+        put_value(1, out);
     }
     put_head("fathom_gpu_findings", "Number of figures that are worse than usual.", out);
     for (size_t i = 0; i < labels->count; i++) {
@@ -187,18 +219,39 @@ static void put_fleet(const struct fth_fleet_judgement *judgement, struct fth_bu
                           fth_verdict_name((enum fth_fleet_verdict)i), counts[i]);
     put_head("fathom_fleet_problems", "Number of files that give no measurement of a GPU.", out);
     fth_buffer_format(out, "fathom_fleet_problems %zu\n", judgement->fleet->problem_count);
+    if (!judgement->expects)
+        return;
+    if (judgement->expected_gpus) {
+        put_head("fathom_fleet_expected_gpus", "Number of GPUs that should be judged.", out);
+        fth_buffer_format(out, "fathom_fleet_expected_gpus %zu\n", judgement->expected_gpus);
+    }
+    put_head("fathom_fleet_missing",
+             "Always 1; the labels name a host or GPU without measurements.", out);
+    for (size_t i = 0; i < judgement->missing_count; i++) {
+        fth_buffer_text(out, "fathom_fleet_missing{");
+        put_label("host", judgement->missing[i].host, out);
+        put_label("gpu", judgement->missing[i].gpu, out);
+        put_value(1, out);
+    }
 }
 
 void fth_judgement_prometheus(const struct fth_fleet_judgement *judgement,
                               const struct fth_report_options *options, struct fth_buffer *out)
 {
     struct labels labels = {0};
-    (void)options;
     if (labels_init(&labels, judgement->fleet)) {
         put_fleet(judgement, out);
         put_gpus(judgement, &labels, out);
-        put_figures(judgement->fleet, &labels, out);
-        put_effects(judgement, &labels, out);
+        if (options->all)
+            put_figures(judgement->fleet, &labels, out);
+        put_head(effect_metric,
+                 "Ratio of a figure to the usual value, minus 1: -0.05 is 5 percent less than "
+                 "usual.",
+                 out);
+        if (options->all)
+            put_effects(judgement, &labels, out);
+        else
+            put_findings(judgement, &labels, out);
     } else {
         out->failed = true;
     }

@@ -9,6 +9,7 @@
 
 /* How much is listed. Chosen, not derived; other formats have everything. */
 enum { MAX_GPUS = 50, MAX_FINDINGS = 8, MAX_NAMES = 4, MAX_GROUPS = 20, MAX_PROBLEMS = 10 };
+enum { MAX_MISSING = 20 };
 
 void fth_figure_text(const char *figure, double number, struct fth_buffer *out)
 {
@@ -39,6 +40,27 @@ static void put_count(size_t count, const char *noun, struct fth_buffer *out)
     fth_buffer_format(out, "%zu %s%s", count, noun, count == 1 ? "" : "s");
 }
 
+/* Appends what is missing. */
+static void put_missing(const struct fth_fleet_judgement *judgement,
+                        const struct fth_report_options *options, struct fth_buffer *text)
+{
+    const size_t count = judgement->missing_count;
+    const size_t listed = options->all ? count : FTH_MIN(count, (size_t)MAX_MISSING);
+    if (judgement->found_gpus < judgement->expected_gpus)
+        fth_buffer_format(text, "Only %zu of %zu expected GPUs were %s.\n", judgement->found_gpus,
+                          judgement->expected_gpus,
+                          judgement->counts_measured ? "measured" : "judged");
+    for (size_t i = 0; i < listed; i++) {
+        const struct fth_fleet_missing *missing = &judgement->missing[i];
+        fth_buffer_text(text, i ? ", " : "Missing: ");
+        fth_foreign_text("", missing->host, missing->gpu ? " " : "", text);
+        fth_foreign_text("", missing->gpu, "", text);
+    }
+    if (listed < count)
+        fth_buffer_format(text, " and %zu more", count - listed);
+    fth_buffer_text(text, count ? ".\n" : "");
+}
+
 /* Appends the numbers of the verdicts that occur. */
 static void put_summary(const struct fth_fleet_judgement *judgement,
                         const struct fth_report_options *options, struct fth_buffer *out)
@@ -51,6 +73,7 @@ static void put_summary(const struct fth_fleet_judgement *judgement,
     fth_buffer_format(&text, ": %zu healthy, %zu suspect, %zu failed, %zu not judged.\n",
                       judgement->healthy, judgement->suspect, judgement->failed,
                       judgement->not_judged);
+    put_missing(judgement, options, &text);
     for (size_t i = 0; i < judgement->note_count; i++)
         fth_foreign_text("", judgement->notes[i], "\n", &text);
     fth_write_prose(&text, options, out);

@@ -37,6 +37,8 @@ function fleetOverview(grid, fleet) {
   frame.body.append(el("dl", { class: "cards narrow" }, card("GPUs", countText(counts.gpus), plural(counts.measurements, "measurement"), "var(--accent)"),
     ...Object.entries(VERDICTS).map(([key, [title, ink]]) => card(title, countText(counts[key] || 0), counts.gpus > 0 ? `${number(100 * (counts[key] || 0) / counts.gpus, 3)} %` : " ", ink))));
   frame.body.append(el("p", { class: sentence.wrong ? "verdict differs" : "verdict" }, sentence.text));
+  const more = field(fleet.expected, "missing_left_out"), missing = listOf(field(fleet.expected, "missing")).length + (Number.isFinite(more) ? more : 0), expected = field(fleet.expected, "gpus");
+  if (expected > counts.gpus - (counts.not_judged || 0) || missing) frame.body.append(el("p", { class: "verdict differs" }, `${expected > 0 ? `${plural(expected, "GPU")} were expected.` : ""}${missing ? ` Missing hosts and GPUs: ${countText(missing)}; the table of what was not judged names them.` : ""}`));
   frame.body.append(el("p", { class: "note" }, `A healthy GPU is reported with a probability of at most ${percentText(options.false_alarms)}. Differences of less than ${percentText(options.min_effect)} are ignored. Each GPU is compared with the others of its cohort:`));
   frame.body.append(tableOf(["model", "driver", "board", "GPUs", "healthy", "suspect", "failed", "not judged"], cohorts.map((c) => [`${cut(textOf(c.model) || "unknown", 80)}${c.simulated ? ", simulated" : c.backend === "cuda" ? "" : `, ${cut(textOf(c.backend), 20)}`}`, textOf(c.driver) || "–", textOf(c.board) || "–", c.gpus, c.healthy, c.suspect, c.failed, c.not_judged])));
   frame.node.querySelector("details")?.remove();
@@ -149,6 +151,7 @@ function notJudged(grid, fleet) {
   for (const c of cohorts) if (c.reason) rows.push(["cohort", cohortTitle(c), textOf(c.reason)]);
   for (const c of cohorts.filter((cohort) => !cohort.reason)) for (const [reason, figures] of groupsOf(listOf(c.figures).filter((f) => f.reason), (f) => textOf(f.reason))) rows.push(["figure", `${figures.map((f) => fleetFigure(f.figure)).join("; ")}${cohorts.length > 1 ? ` (${cohortTitle(c)})` : ""}`, reason]);
   for (const g of listOf(fleet.gpus).filter((gpu) => gpu.verdict === "not_judged")) rows.push(["GPU", [textOf(g.gpu), textOf(g.host)].filter(Boolean).join(", "), textOf(g.reason)]);
+  for (const m of listOf(field(fleet.expected, "missing"))) rows.push([m.gpu ? "GPU" : "host", [textOf(m.gpu), textOf(m.host)].filter(Boolean).join(", "), "expected, but not measured"]);
   for (const p of listOf(fleet.problems)) rows.push(["file", textOf(p.file), textOf(p.reason)]);
   const unlisted = field(fleet.counts, "problems") - listOf(fleet.problems).length || fleet.problems_left_out;
   for (const [count, kind] of [[unlisted, "file"], [fleet.cohorts_left_out, "cohort"]]) if (count > 0) rows.push([kind, `${countText(count)} more`, "left out of this page"]);

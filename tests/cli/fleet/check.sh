@@ -13,6 +13,15 @@ done
 fathom fleet reference fleet -o ref.json; echo $?
 try fleet check --reference ref.json --save 'kept-%g.json'; ls kept-*
 try fleet check --reference ref.json --runs 2 --device cuda:0
+# Each run has a file of its own, and all of them can be judged.
+try fleet check --reference ref.json --runs 3 --save 'runs-%g.json'; ls runs-*
+try fleet judge runs-*.json --reference ref.json
+# The machine has one GPU.
+try fleet check --reference ref.json --expect-gpus 1
+try fleet check --reference ref.json --expect-gpus 2; sed -n 2p out
+# A GPU that the reference does not have cannot be judged, but it is not missing.
+sed 's/"driver": "[^"]*"/"driver": "other"/' ref.json >other.json
+try fleet check --reference other.json --expect-gpus 1
 # The reference is of GPUs whose memory is faster.
 for i in $(seq 20); do sed "s/\"read_bytes_per_s\": {\"value\": \([0-9]*\)\([0-9]\{9\}\)/\"read_bytes_per_s\": {\"value\": 9\1\2/" "fleet/$i.json" >"fleet/f$i.json"; rm "fleet/$i.json"; done
 fathom fleet reference fleet -o fast.json

@@ -5,7 +5,7 @@ while [ $i -lt 30 ]; do
     [ $i = 7 ] && rate=3208 || rate=4508
     cat >"fleet/node$i.json" <<END
 {"schema": "fathom-gpu/1", "device": {"name": "H \"200\"", "backend": "cuda", "uuid": "GPU-$((i + 10))", "driver": "580", "host": "node$i",
-  "measured_at": "2026-11-18T11:09:37Z", "temperature_c": 38, "sms": 132}, "elements": {
+  "pci_bus": "0000:0$((i % 8)):00.0", "measured_at": "2026-11-18T11:09:37Z", "temperature_c": 38, "sms": 132}, "elements": {
   "memory": {"latency_cycles": 528.$((i % 7)), "read_bytes_per_s": ${rate}000000000, "ecc": "yes"}}}
 END
     i=$((i + 1))
@@ -20,12 +20,11 @@ judge --format long | sed -n '1p; /GPU-17/p'
 judge --format jsonl -o gpus.jsonl
 wc -l <gpus.jsonl
 grep GPU-17 gpus.jsonl
-judge --format prometheus -o metrics.prom
-echo "code $?"
-python3 - <<'END'
+cat >read.py <<'END'
 import re
+import sys
 types, samples, last = {}, {}, None
-for line in open("metrics.prom", encoding="utf-8"):
+for line in open(sys.argv[1], encoding="utf-8"):
     comment = re.fullmatch(r"# (HELP|TYPE) ([a-z_]+) (.+)\n", line)
     if comment:
         if comment[1] == "TYPE":
@@ -46,6 +45,12 @@ for (name, labels), value in samples.items():
     if labels.get("gpu") in (None, "GPU-17"):
         print(name, labels, value)
 END
+# Only verdicts and findings; with --all, all figures.
+judge --format prometheus -o metrics.prom
+echo "code $?"
+python3 read.py metrics.prom
+judge --format prometheus --all -o all.prom
+python3 read.py all.prom
 # A document of the judgement can be shown in a report.
 judge --json -o fleet.json
 python3 - <<'END'

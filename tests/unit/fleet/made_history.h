@@ -25,6 +25,8 @@ struct made {
     double size;      /* l2.size_bytes */
     const double *map;
     size_t sms;
+    float confidence; /* of l2.size_bytes; 0: the driver reports it */
+    const char *file;
 };
 
 static inline struct fth_fleet *new_fleet(void)
@@ -40,7 +42,8 @@ static inline void make(struct fth_fleet *fleet, struct made made)
     struct fth_fleet_value values[] = {
         {fth_fleet_figure_index(fleet, "memory.read_bytes_per_s"), 0.5F,
          made.bandwidth > 0 ? made.bandwidth : 4.61e12, NULL},
-        {fth_fleet_figure_index(fleet, "l2.size_bytes"), NAN, made.size > 0 ? made.size : 62914560,
+        {fth_fleet_figure_index(fleet, "l2.size_bytes"),
+         made.confidence > 0 ? made.confidence : (float)NAN, made.size > 0 ? made.size : 62914560,
          NULL},
         {fth_fleet_figure_index(fleet, "l2.latency_cycles"), NAN, 277.9, NULL},
         {fth_fleet_figure_index(fleet, "device.throttling"), NAN, NAN, "none"},
@@ -54,7 +57,7 @@ static inline void make(struct fth_fleet *fleet, struct made made)
                 .driver = made.driver ? made.driver : "580.1",
                 .backend = "cuda"},
         .time = made.time,
-        .file = "made.json",
+        .file = made.file ? made.file : "made.json",
         .values = values,
         .value_count = sizeof values / sizeof values[0],
         .fingerprint = made.map,

@@ -72,6 +72,33 @@ static void test_exchanged(void **state)
     fth_card_events_fini(&events);
 }
 
+/* A card that was replaced, came back and then moves is reported each time. */
+static void test_moved_later(void **state)
+{
+    (void)state;
+    struct fth_fleet *fleet = new_fleet();
+    make(fleet, (struct made){.uuid = "GPU-a", .host = "node1", .time = day(1)});
+    make(fleet, (struct made){.uuid = "GPU-b", .host = "node1", .time = day(2)});
+    make(fleet, (struct made){.uuid = "GPU-a", .host = "node1", .time = day(3)});
+    make(fleet, (struct made){.uuid = "GPU-a", .host = "node2", .time = day(4)});
+    struct fth_card_events events = events_of(fleet);
+    assert_int_equal(events.count, 3);
+    assert_int_equal(events.items[0].kind, FTH_CARD_REPLACED);
+    assert_int_equal(events.items[1].kind, FTH_CARD_REPLACED);
+    assert_int_equal(events.items[2].kind, FTH_CARD_MOVED);
+    assert_true(events.items[2].time == day(4));
+    fth_card_events_fini(&events);
+
+    fleet = new_fleet();
+    make(fleet, (struct made){.uuid = "GPU-a", .host = "node1", .time = day(1)});
+    make(fleet, (struct made){.uuid = "GPU-b", .host = "node1", .time = day(2)});
+    make(fleet, (struct made){.uuid = "GPU-a", .host = "node1", .time = day(3)});
+    events = events_of(fleet);
+    assert_int_equal(events.count, 2);
+    assert_non_null(strstr(events.items[0].sentence, "the old card is in this slot again"));
+    fth_card_events_fini(&events);
+}
+
 /* Without times, the order is unknown; slices share the slot of their GPU. */
 static void test_no_events(void **state)
 {
@@ -247,6 +274,8 @@ static void test_judged(void **state)
     assert_int_equal(judgement->note_count, 2);
     assert_int_equal(judgement->results[0].verdict, FTH_FLEET_SUSPECT);
     assert_string_equal(judgement->results[0].findings[0].figure, "l2.latency_by_sm_cycles");
+    assert_non_null(judgement->results[0].cause);
+    assert_non_null(strstr(judgement->results[0].cause, "another chip"));
     fth_fleet_judgement_destroy(judgement);
     fth_fleet_destroy(last);
 }
@@ -254,15 +283,11 @@ static void test_judged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_moved),
-        cmocka_unit_test(test_exchanged),
-        cmocka_unit_test(test_no_events),
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_other_chip),
-        cmocka_unit_test(test_no_other_chip),
-        cmocka_unit_test(test_recognised),
-        cmocka_unit_test_teardown(test_judged, remove_store),
+        cmocka_unit_test(test_replaced),   cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_exchanged),  cmocka_unit_test(test_moved_later),
+        cmocka_unit_test(test_no_events),  cmocka_unit_test(test_distance),
+        cmocka_unit_test(test_other_chip), cmocka_unit_test(test_no_other_chip),
+        cmocka_unit_test(test_recognised), cmocka_unit_test_teardown(test_judged, remove_store),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

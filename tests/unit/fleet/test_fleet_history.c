@@ -360,7 +360,8 @@ static void test_not_worse(void **state)
     }
 }
 
-/* False alarms: 2000 GPUs without a fault, with five earlier measurements each. */
+/* False alarms: 2000 GPUs without a fault, with five earlier measurements each. One of 200 measured
+ * sizes is wrong. */
 static void test_false_alarms(void **state)
 {
     (void)state;
@@ -378,10 +379,13 @@ static void test_false_alarms(void **state)
                 noise += fth_rng_unit(&rng);
             snprintf(uuid, sizeof uuid, "GPU-%d", i);
             /* A noise of 2 %, so that the minimum effect does not prevent alarms. */
-            make(j > DAYS ? last : fleet, (struct made){.uuid = uuid,
-                                                        .host = uuid,
-                                                        .time = day(j),
-                                                        .bandwidth = 4.6e12 * (1 + 0.02 * noise)});
+            make(j > DAYS ? last : fleet,
+                 (struct made){.uuid = uuid,
+                               .host = uuid,
+                               .time = day(j),
+                               .size = fth_rng_below(&rng, 200) ? 6e7 : 3e7,
+                               .confidence = 0.99F,
+                               .bandwidth = 4.6e12 * (1 + 0.02 * noise)});
         }
     keep(fleet);
     assert_int_equal(fth_fleet_judge(last, NULL, &judgement, NULL), FTH_OK);
@@ -422,6 +426,173 @@ static void test_exact(void **state)
     fth_fleet_destroy(last);
 }
 
+/* Judges the newest measurements, which are destroyed with the judgement, with the history. */
+static struct fth_fleet_judgement *judge_with_history(struct fth_fleet *last)
+{
+    struct fth_fleet_judgement *judgement = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_fleet_judge(last, NULL, &judgement, &error), FTH_OK);
+    struct fth_fleet_history *history = open_reading();
+    if (fth_fleet_judge_history(judgement, history, NULL, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_fleet_history_close(history);
+    return judgement;
+}
+
+/* Adds `days` measurements of a GPU to the history, whose bandwidth alternates by 0.2 %. */
+static void keep_days(struct made made, int days)
+{
+    struct fth_fleet *fleet = new_fleet();
+    for (int i = 1; i <= days; i++) {
+        made.time = day(i);
+        made.bandwidth = 4.6e12 * (i % 2 ? 1.001 : 0.999);
+        make(fleet, made);
+    }
+    keep(fleet);
+}
+
+/* A measured value can be wrong: one other value is no finding, three equal ones are. A single one
+ * is a finding if the values of other GPUs never change. */
+static void test_measured_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        int runs, other_gpus;
+        bool found;
+    } cases[] = {{1, 0, false}, {3, 0, true}, {1, 400, true}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_fleet *last = new_fleet(), *others = new_fleet();
+        char uuid[16];
+        keep_days((struct made){.uuid = "GPU-a", .size = 6e7, .confidence = 0.99F}, 5);
+        for (int j = 0; j < cases[i].other_gpus; j++) {
+            struct made made = {.uuid = uuid, .host = uuid, .size = 6e7, .confidence = 0.99F};
+            snprintf(uuid, sizeof uuid, "GPU-%d", j);
+            for (int k = 1; k <= 12; k++) {
+                made.time = day(k);
+                make(others, made);
+            }
+            made.time = day(13);
+            make(last, made);
+        }
+        keep(others);
+        for (int j = 0; j < cases[i].runs; j++)
+            make(last, (struct made){
+                           .uuid = "GPU-a", .time = day(13) + j, .size = 5e7, .confidence = 0.99F});
+        struct fth_fleet_judgement *judgement = judge_with_history(last);
+        const struct fth_fleet_result *result = &judgement->results[last->gpu_count - 1];
+        bool found = false;
+        for (size_t j = 0; j < result->finding_count; j++)
+            found = found || strcmp(result->findings[j].figure, "l2.size_bytes") == 0;
+        assert_int_equal(found, cases[i].found);
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(last);
+        remove(path);
+    }
+}
+
+/* A GPU without a UUID is found in the history by its host and slot, whatever its file is named. */
+static void test_without_uuid(void **state)
+{
+    (void)state;
+    struct fth_fleet *last = new_fleet();
+    keep_days((struct made){.host = "node1", .file = "monday/node1.json"}, 8);
+    make(last,
+         (struct made){
+             .host = "node1", .file = "tuesday/gpu.json", .time = day(9), .bandwidth = 4.2e12});
+    struct fth_fleet_judgement *judgement = judge_with_history(last);
+    assert_non_null(history_finding(judgement, 0));
+    assert_int_equal(judgement->results[0].verdict, FTH_FLEET_FAILED);
+    fth_fleet_judgement_destroy(judgement);
+    fth_fleet_destroy(last);
+}
+
+/* Findings of the history are in the order of their importance, and have a cause. */
+static void test_order_and_cause(void **state)
+{
+    (void)state;
+    struct fth_fleet *last = new_fleet();
+    keep_days((struct made){.uuid = "GPU-a", .size = 6e7}, 8);
+    make(last,
+         (struct made){.uuid = "GPU-a", .time = day(9), .bandwidth = 4.6e12 * 0.96, .size = 5e7});
+    struct fth_fleet_judgement *judgement = judge_with_history(last);
+    const struct fth_fleet_result *result = &judgement->results[0];
+    assert_int_equal(result->finding_count, 2);
+    assert_string_equal(result->findings[0].figure, "l2.size_bytes"); /* impossible by chance */
+    assert_string_equal(result->findings[1].figure, "memory.read_bytes_per_s");
+    assert_non_null(result->cause);
+    assert_non_null(strstr(result->cause, "Only the memory bandwidth is lower (4.0 %)"));
+    fth_fleet_judgement_destroy(judgement);
+    fth_fleet_destroy(last);
+}
+
+/* The p-values of a GPU without others are right: of 6000 new measurements without a change, 2 %
+ * have p < 0.01, because increases and decreases are tested. */
+static void test_lone_gpu(void **state)
+{
+    (void)state;
+    enum { TRIALS = 6000, DAYS = 8 };
+    struct fth_rng rng;
+    size_t small = 0;
+    fth_rng_init(&rng, 3);
+    for (int i = 0; i < TRIALS; i++) {
+        struct fth_fleet *fleet = new_fleet();
+        const struct fth_history_noise noise = {.count = 0};
+        struct fth_history_change *changes;
+        size_t count;
+        for (int j = 1; j <= DAYS + 1; j++) {
+            double sum = -6;
+            for (int k = 0; k < 12; k++)
+                sum += fth_rng_unit(&rng);
+            make(fleet, (struct made){.uuid = "GPU-a",
+                                      .time = day(j),
+                                      .bandwidth = 4.6e12 * (1 + 0.02 * sum)});
+        }
+        assert_int_equal(fth_fleet_arrange(fleet, NULL, NULL), FTH_OK);
+        const struct fth_history_span before = {fleet, fleet->by_gpu, DAYS};
+        const struct fth_history_span now = {fleet, fleet->by_gpu + DAYS, 1};
+        assert_int_equal(
+            fth_history_compare(&before, &now, &noise, &fleet->arena, &changes, &count, NULL),
+            FTH_OK);
+        for (size_t j = 0; j < count; j++)
+            if (strncmp(fleet->figures[changes[j].figure].name, "memory", 6) == 0)
+                small += changes[j].single_p < 0.01;
+        fth_fleet_destroy(fleet);
+    }
+    print_message("# %zu of %d p-values are below 0.01\n", small, TRIALS);
+    assert_in_range(small, 60, 140); /* 120 are expected, with a standard deviation of 11 */
+}
+
+/* A history may have more figures than a fleet. The message says so. */
+static void test_too_many_figures(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    for (int part = 0; part < 2; part++) {
+        enum { FIGURES = 2500 };
+        struct fth_fleet *fleet = new_fleet();
+        struct fth_fleet_value *values = calloc(FIGURES, sizeof *values);
+        char name[32];
+        for (int i = 0; i < FIGURES; i++) {
+            snprintf(name, sizeof name, "element.figure%d", FIGURES * part + i);
+            values[i] = (struct fth_fleet_value){fth_fleet_figure_index(fleet, name), NAN, 1, NULL};
+        }
+        const struct fth_fleet_draft draft = {.gpu = {.name = "GPU-a", .uuid = "GPU-a"},
+                                              .time = day(part + 1),
+                                              .file = "made.json",
+                                              .values = values,
+                                              .value_count = FIGURES};
+        assert_int_equal(fth_fleet_add(fleet, &draft, NULL), FTH_OK);
+        free(values);
+        keep(fleet);
+    }
+    struct fth_fleet_history *history = open_reading();
+    struct fth_fleet *fleet = new_fleet();
+    assert_int_equal(fth_fleet_history_read(history, NULL, fleet, &error), FTH_INVALID);
+    assert_non_null(strstr(error.cause, "more than 4096 figures"));
+    fth_fleet_history_close(history);
+    fth_fleet_destroy(fleet);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +608,11 @@ int main(void)
         cmocka_unit_test_teardown(test_not_worse, remove_store),
         cmocka_unit_test_teardown(test_false_alarms, remove_store),
         cmocka_unit_test_teardown(test_exact, remove_store),
+        cmocka_unit_test_teardown(test_measured_exact, remove_store),
+        cmocka_unit_test_teardown(test_without_uuid, remove_store),
+        cmocka_unit_test_teardown(test_order_and_cause, remove_store),
+        cmocka_unit_test(test_lone_gpu),
+        cmocka_unit_test_teardown(test_too_many_figures, remove_store),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -131,12 +131,89 @@ static void folders_need_every_allocation(void **state)
     }
 }
 
+static const char gone[] =
+    "{\"schema\": \"fathom-fleet-record/1\", \"gpu\": \"B\", \"model\": \"M\", \"figures\": "
+    "{\"l2.latency_ns\": 7}}\n";
+
+/* Judges a measurement with its history, reads the newest measurement of its GPU, and finds what is
+ * missing. */
+static enum fth_status use_history(struct fth_fleet_history *history, struct fth_error *error)
+{
+    const struct fth_fleet_history_options newest =
+        FTH_FLEET_HISTORY_OPTIONS(.gpu = "A", .newest = 1);
+    struct fth_fleet_options options = FTH_FLEET_OPTIONS(.threads = 1);
+    const struct fth_fleet_expect_options expected =
+        FTH_FLEET_EXPECT_OPTIONS(.gpus = 100, .hosts = "hosts.txt", .history = history);
+    bool complete = true;
+    struct fth_fleet *fleet = NULL, *read = NULL;
+    struct fth_fleet_judgement *judgement = NULL;
+    enum fth_status status = fth_fleet_create(&fleet, error);
+    if (status == FTH_OK)
+        status = fth_fleet_create(&read, error);
+    if (status == FTH_OK)
+        status = fth_fleet_history_read(history, &newest, read, error);
+    if (status == FTH_OK)
+        assert_int_equal(read->measurement_count, 1);
+    if (status == FTH_OK)
+        status = fth_fleet_add_path(fleet, "records.jsonl", &options, error);
+    if (status == FTH_OK)
+        status = fth_fleet_judge(fleet, NULL, &judgement, error);
+    if (status == FTH_OK)
+        status = fth_fleet_judge_history(judgement, history, NULL, error);
+    if (status == FTH_OK)
+        status = fth_fleet_expect(judgement, &expected, &complete, error);
+    if (status == FTH_OK) {
+        assert_false(complete);
+        assert_int_equal(judgement->missing_count,
+                         2); /* a host of the list, a GPU of the history */
+    }
+    fth_fleet_judgement_destroy(judgement);
+    fth_fleet_destroy(read);
+    fth_fleet_destroy(fleet);
+    return status;
+}
+
+static void histories_need_every_allocation(void **state)
+{
+    (void)state;
+    const struct fth_store_options creating = FTH_STORE_OPTIONS(.create = true);
+    struct fth_fleet_options options = FTH_FLEET_OPTIONS(.threads = 1);
+    struct fth_fleet *fleet = new_fleet();
+    struct fth_fleet_history *history = NULL;
+    bool failed = true;
+    write_plain("records.jsonl", records, strlen(records));
+    assert_int_equal(fth_fleet_add_path(fleet, "records.jsonl", &options, NULL), FTH_OK);
+    assert_int_equal(fth_fleet_history_open("fleet.db", &creating, &history, NULL), FTH_OK);
+    assert_int_equal(fth_fleet_history_add(history, fleet, NULL, NULL), FTH_OK);
+    fth_fleet_destroy(fleet);
+    fleet = new_fleet();
+    write_plain("gone.jsonl", gone, strlen(gone));
+    assert_int_equal(fth_fleet_add_path(fleet, "gone.jsonl", &options, NULL), FTH_OK);
+    assert_int_equal(fth_fleet_history_add(history, fleet, NULL, NULL), FTH_OK);
+    write_plain("hosts.txt", "node9\n", 6);
+    for (size_t number = 1; failed; number++) {
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        const enum fth_status status = use_history(history, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        if (status != (failed ? FTH_NO_MEMORY : FTH_OK))
+            fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
+    }
+    fth_fleet_history_close(history);
+    fth_fleet_destroy(fleet);
+    remove("fleet.db");
+    remove("gone.jsonl");
+    remove("hosts.txt");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(judgements_need_every_allocation),
         cmocka_unit_test(fleets_need_every_allocation),
         cmocka_unit_test(folders_need_every_allocation),
+        cmocka_unit_test(histories_need_every_allocation),
     };
     return cmocka_run_group_tests_name("fleet-no-memory", tests, enter_folder, leave_folder);
 }

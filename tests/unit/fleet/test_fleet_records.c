@@ -101,16 +101,16 @@ static void times_are_read_and_written(void **state)
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         char text[24];
         int64_t time = -1;
-        assert_true(fth_fleet_time_parse(cases[i].text, &time));
+        assert_true(fth_time_parse(cases[i].text, &time));
         assert_int_equal(time, cases[i].time);
         fth_time_write(time, text);
         assert_string_equal(text, cases[i].text);
     }
     int64_t time = -1;
-    assert_true(fth_fleet_time_parse("1970-01-01T00:00:01.75Z", &time));
+    assert_true(fth_time_parse("1970-01-01T00:00:01.75Z", &time));
     assert_int_equal(time, 1);
     for (size_t i = 0; i < FTH_COUNT(wrong); i++)
-        if (fth_fleet_time_parse(wrong[i], &time))
+        if (fth_time_parse(wrong[i], &time))
             fail_msg("'%s' is accepted", wrong[i]);
 }
 

@@ -377,22 +377,27 @@ static void prometheus_escapes_labels(void **state)
         "# TYPE fathom_gpu_verdict gauge\n",
         "\nfathom_fleet_gpus{verdict=\"failed\"} 1\n",
         "\nfathom_fleet_problems 1\n",
-        "\nfathom_gpu_verdict{gpu=\"GPU \\\"b\\\"\\\\\\n\",uuid=\"GPU "
-        "\\\"b\\\"\\\\\\n\",host=\"node2\",model=\"H, 200\",driver=\"580\"} 2\n",
-        "\nfathom_gpu_verdict{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} -1\n",
-        "host=\"node2\",model=\"H, 200\",driver=\"580\",figure=\"memory.read_bytes_per_s\"} "
-        "3200000000000\n",
-        "\nfathom_gpu_measured_timestamp_seconds{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} "
-        "1700000000\n",
-        "host=\"node2\",model=\"H, 200\",driver=\"580\",figure=\"memory.read_bytes_per_s\"} -0.2\n",
+        "\nfathom_gpu_verdict{gpu=\"GPU \\\"b\\\"\\\\\\n\",host=\"node2\",slot=\"0:6\"} 2\n",
+        "\nfathom_gpu_verdict{gpu=\"d.json\"} -1\n",
+        "\nfathom_gpu_info{gpu=\"d.json\",model=\"H, 200\",driver=\"580\"} 1\n",
+        "host=\"node2\",slot=\"0:6\",figure=\"memory.read_bytes_per_s\"} 3200000000000\n",
+        "\nfathom_gpu_measured_timestamp_seconds{gpu=\"d.json\"} 1700000000\n",
+        "host=\"node2\",slot=\"0:6\",figure=\"memory.read_bytes_per_s\"} -0.2\n",
         "figure=\"memory.latency_cycles\"} -0.002\n",
     };
     struct filled *filled = fill();
-    char *text = write_judgement("prometheus", filled, false);
+    filled->gpus[1].slot = "0:6";
+    char *text = write_judgement("prometheus", filled, true);
     for (size_t i = 0; i < FTH_COUNT(lines); i++)
         if (!strstr(text, lines[i]))
             fail_msg("%s is missing in\n%s", lines[i], text);
     assert_null(strstr(text, "l1.policy"));
+    fth_free(text);
+    /* Without `all`, only the figures of findings are written. */
+    text = write_judgement("prometheus", filled, false);
+    assert_null(strstr(text, "fathom_gpu_figure"));
+    assert_null(strstr(text, "memory.latency_cycles"));
+    assert_non_null(strstr(text, "figure=\"memory.read_bytes_per_s\"} -0.2\n"));
     fth_free(text);
     free(filled);
 }
@@ -416,41 +421,87 @@ static void another_format_is_refused(void **state)
     free(filled);
 }
 
-/* A document of a large fleet stays small: GPUs that are not healthy are listed up to a limit. */
+/* A judgement with 10,000 failed GPUs, each in a cohort of its own, and as many groups. */
+enum { MANY = 10000 };
+struct large {
+    struct filled *filled;
+    struct fth_fleet_gpu gpus[MANY];
+    struct fth_fleet_result results[MANY];
+    char hosts[MANY][16];
+    struct fth_fleet_cohort_summary cohorts[MANY];
+    struct fth_fleet_group_finding groups[MANY];
+    struct fth_fleet_figure_summary summaries[MANY];
+    const char *columns[MANY];
+    float scores[MANY];
+};
+
+static struct large *fill_large(void)
+{
+    struct large *large = calloc(1, sizeof *large);
+    assert_non_null(large);
+    struct filled *filled = large->filled = fill();
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(large->hosts[i], sizeof large->hosts[i], "node%u", i / 4);
+        large->gpus[i] = filled->gpus[1];
+        large->gpus[i].host = large->hosts[i];
+        large->results[i] = filled->results[1];
+        large->results[i].gpu = i;
+        large->summaries[i] = filled->summaries[0];
+        large->cohorts[i] = filled->cohort;
+        large->cohorts[i].cohort.gpu_count = i == 77 ? 9 : 1;
+        large->cohorts[i].figures = large->summaries;
+        large->cohorts[i].figure_count = i == 77 ? MANY : 2;
+        large->groups[i] = filled->group;
+        large->columns[i] = "memory.read_bytes_per_s";
+    }
+    filled->fleet.gpus = large->gpus;
+    filled->fleet.gpu_count = MANY;
+    filled->judgement.results = large->results;
+    filled->judgement.failed = MANY;
+    filled->judgement.cohorts = large->cohorts;
+    filled->judgement.cohort_count = MANY;
+    filled->judgement.groups = large->groups;
+    filled->judgement.group_count = MANY;
+    return large;
+}
+
+/* A document of a large fleet stays small: all of its lists have limits. */
 static void documents_stay_small(void **state)
 {
     (void)state;
-    enum { MANY = 10000 };
-    struct filled *filled = fill();
-    struct fth_fleet_gpu *gpus = calloc(MANY, sizeof *gpus);
-    struct fth_fleet_result *results = calloc(MANY, sizeof *results);
-    char(*hosts)[16] = calloc(MANY, sizeof *hosts);
-    assert_true(gpus && results && hosts);
-    for (uint32_t i = 0; i < MANY; i++) {
-        snprintf(hosts[i], sizeof hosts[i], "node%u", i / 4);
-        gpus[i] = filled->gpus[1];
-        gpus[i].host = hosts[i];
-        results[i] = filled->results[1];
-        results[i].gpu = i;
-    }
-    filled->fleet.gpus = gpus;
-    filled->fleet.gpu_count = MANY;
-    filled->judgement.results = results;
-    filled->judgement.failed = MANY;
+    struct large *large = fill_large();
+    struct filled *filled = large->filled;
     char *text = write_judgement("json", filled, false);
     struct fth_json_document document = {0};
-    assert_in_range(strlen(text), 100000, 700000);
+    assert_in_range(strlen(text), 100000, 800000);
     assert_int_equal(fth_json_parse("judgement", text, strlen(text), &document, NULL), FTH_OK);
-    const double listed = (double)fth_json_count(at(document.root, "gpus"));
-    assert_true(listed > 100 && listed <= 1000);
-    assert_true(listed + fth_json_double(at(document.root, "gpus_left_out")) == MANY);
-    assert_int_equal(fth_json_count(at(document.root, "heat_map/rows")), 1500);
+    static const struct {
+        const char *list, *left_out;
+        double total;
+    } lists[] = {{"gpus", "gpus_left_out", MANY},
+                 {"cohorts", "cohorts_left_out", MANY},
+                 {"groups", "groups_left_out", MANY},
+                 {"heat_map/rows", "heat_map/rows_left_out", MANY / 4}};
+    for (size_t i = 0; i < FTH_COUNT(lists); i++) {
+        const double listed = (double)fth_json_count(at(document.root, lists[i].list));
+        assert_true(listed > 50 && listed <= 1500);
+        assert_true(listed + fth_json_double(at(document.root, lists[i].left_out)) ==
+                    lists[i].total);
+    }
+    assert_true(fth_json_double(at(document.root, "cohorts/77/figures_left_out")) == MANY - 400);
     fth_json_fini(&document);
     fth_free(text);
-    free(gpus);
-    free(results);
-    free(hosts);
+
+    /* A heat map with thousands of figures has fewer rows. */
+    for (size_t i = 0; i < MANY; i++)
+        large->results[i].scores = large->scores;
+    filled->judgement.columns = large->columns;
+    filled->judgement.column_count = 2000;
+    text = write_judgement("json", filled, false);
+    assert_in_range(strlen(text), 100000, 900000);
+    fth_free(text);
     free(filled);
+    free(large);
 }
 
 enum { FLEET = 6 };
