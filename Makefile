@@ -8,6 +8,7 @@
 #   make install    install to PREFIX            make docs       regenerate man page and completions
 #   make mutants    check that tests notice faults  make coverage   lines and branches that tests execute
 #   make faults     let allocations and system calls fail, one at a time
+#   make deb        build and test Debian packages in dist/deb/
 #   make clean
 #
 # Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
@@ -17,7 +18,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure fleet-curves counters mutants coverage
+.PHONY: all tests run test bench lint sanitize fuzz faults dist deb docs install clean closure fleet-curves counters mutants coverage container-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -88,6 +89,16 @@ faults:
 dist:
 	@scripts/install-deps dist
 	@scripts/dist
+
+# Builds the Debian packages, and installs and tests them in a clean Debian 12.
+deb:
+	@scripts/install-deps deb
+	@scripts/deb
+
+# Executes the commands of packaging/Containerfile in a clean Debian 12.
+container-test:
+	@scripts/install-deps deb
+	@tests/packages/container
 
 # Measures more random simulated GPUs than 'make test' does, in as many processes as there are processors. Takes two and a half hours of
 # processor time. Both campaigns run even if the first one fails.
