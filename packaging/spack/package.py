@@ -49,6 +49,11 @@ class Fathom(MesonPackage):
             args.append(f"-Dpython.purelibdir={self.prefix}/{self.spec['python'].package.purelib}")
         return args
 
+    def setup_run_environment(self, env):
+        # The module looks for the library where the dynamic linker does, unless this variable names it.
+        if self.spec.satisfies("+python"):
+            env.set("FATHOM_LIBRARY", f"{self.prefix.lib}/libfathom.so.0")
+
     def test_program(self):
         """the program has the version of the package"""
         fathom = which(self.prefix.bin.fathom)
