@@ -104,6 +104,9 @@ enum fth_status fth_discover_sharing(struct fth_discovery *discovery, const char
         fth_format(reason, sizeof reason, "the cache is too large to evict its lines");
     if (!reason[0] && plan->next_bytes && plan->next_bytes < 3 * plan->size_bytes)
         fth_format(reason, sizeof reason, "the level behind the cache is hardly larger");
+    /* The own chain has twice the size of the cache before, and must fit. */
+    if (!reason[0] && 2 * plan->near_bytes > plan->size_bytes / 4 * 3)
+        fth_format(reason, sizeof reason, "the cache before it is hardly smaller");
     if (reason[0])
         return fth_note_unknown(discovery->gpu, element, attribute, reason, error);
     enum fth_status status =

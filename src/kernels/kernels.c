@@ -155,6 +155,8 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
 enum fth_status fth_kernels_share(struct fth_buffer *out, struct fth_error *error)
 {
     struct fth_buffer walks = {0}, dispatch = {0};
+    char patience[24];
+    snprintf(patience, sizeof patience, "%d", FTH_STREAM_MAX_WAIT_CYCLES);
     enum fth_status status = add_walk(FTH_PATH_CA, &walks, &dispatch, error);
     if (status == FTH_OK)
         status = add_walk(FTH_PATH_CONSTANT, &walks, &dispatch, error);
@@ -163,6 +165,7 @@ enum fth_status fth_kernels_share(struct fth_buffer *out, struct fth_error *erro
     if (status == FTH_OK) {
         const struct fth_kernel_value values[] = {{"version", version},
                                                   {"target", target},
+                                                  {"patience", patience},
                                                   {"dispatch", dispatch.data},
                                                   {"walks", walks.data}};
         status = fth_kernels_fill_named("share", values, FTH_COUNT(values), out, error);

@@ -83,13 +83,15 @@ static bool is_measured(const struct fth_attribute *attribute)
 
 /* Whether a figure must be known: sizes, lines and latencies of a device with regular caches. Not
  * the line of an L3, which fathom only measures up to some size, because that takes long, and not
- * the size of shared memory, of which a work-group may have only a part. The sharing of the caches
- * that fathom tests must be known if there are several units. */
+ * the size of shared memory, of which a work-group may have only a part. The sharing of the first
+ * cache of a path must be known if there are several units; caches behind it may be too small for
+ * the test, compared with those before. */
 static bool is_required(const struct fth_gpu *truth, const char *element, const char *attribute)
 {
     if (attribute == sharing)
         return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
-               fth_gpu_number(truth, "device", "sms", 0) > 1;
+               fth_gpu_number(truth, "device", "sms", 0) > 1 && strcmp(element, "l2") != 0 &&
+               strcmp(element, "l3") != 0;
     return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
            strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&
            (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0) &&
