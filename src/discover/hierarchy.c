@@ -482,6 +482,14 @@ static enum fth_status find_first_line(struct walk_through *walk, struct fth_err
 
 /* ---- sharing ---- */
 
+/* Returns the approximate size of a cache that is not the last level. */
+static uint64_t approximate_bytes(const struct walk_through *walk, size_t index)
+{
+    const struct fth_hierarchy_level *level = &walk->hierarchy.levels[index];
+    return index ? fth_curve_reaches(&walk->curve, (level[0].cycles + level[1].cycles) / 2)
+                 : walk->first.edge_bytes;
+}
+
 /* Measures how many units share a cache. On GPUs only the first one: the others are so large that
  * the test takes too long with all units. */
 static enum fth_status find_sharing(const struct walk_through *walk, size_t index,
@@ -491,16 +499,14 @@ static enum fth_status find_sharing(const struct walk_through *walk, size_t inde
     if (!wants(walk, walk->names[index]) || index + 1 >= walk->hierarchy.count ||
         (index > 0 && !walk->is_cpu))
         return FTH_OK;
-    const double rise = level[1].cycles - level->cycles;
-    const struct fth_sharers_plan plan = {
-        .path = FTH_PATH_CA,
-        .line_bytes = walk->line.bytes,
-        .size_bytes = index ? fth_curve_reaches(&walk->curve, level->cycles + rise / 2)
-                            : walk->first.edge_bytes,
-        .near_bytes = index ? walk->first.edge_bytes : 0,
-        .next_bytes = level[1].high_bytes,
-        .hit_cycles = level->cycles,
-        .miss_cycles = level[1].cycles};
+    const struct fth_sharers_plan plan = {.path = FTH_PATH_CA,
+                                          .line_bytes = walk->line.bytes,
+                                          .size_bytes = approximate_bytes(walk, index),
+                                          .near_bytes =
+                                              index ? approximate_bytes(walk, index - 1) : 0,
+                                          .next_bytes = level[1].high_bytes,
+                                          .hit_cycles = level->cycles,
+                                          .miss_cycles = level[1].cycles};
     return fth_discover_sharing(walk->discovery, walk->names[index], &plan, error);
 }
 

@@ -1,5 +1,5 @@
-/* The units (compute units, cores) of an OpenCL device, and how many of them share a cache
- * (docs/methods/hierarchy.md). Both need kernels that can read the number of their unit. */
+/* The units (compute units, cores) of a device of another vendor, and how many of them share a
+ * cache (docs/methods/hierarchy.md). Both need kernels that can read the number of their unit. */
 #include "discover/discover.h"
 
 #include <math.h>
@@ -11,7 +11,10 @@ enum { XCD_SHIFT = 16, ARRAY_SHIFT = 8 };
 /* Repeats that the numbers of XCDs and shader arrays are based on: the launches that find units. */
 enum { PLACE_REPEATS = 4 };
 /* Maximum number of lines of a cache times units. Chosen: more take too long. */
-static const double max_lines = 1 << 21;
+static const double max_lines = 1 << 21, max_simulated_lines = 1 << 18;
+/* Rounds of a request on a simulated device, where they take long and where hardly anything makes a
+ * pass slower. */
+enum { SIM_ROUNDS = 1 };
 
 /* Counts the different numbers that the units have above a bit. They are in ascending order. */
 static size_t count_parts(const struct fth_units *units, unsigned shift)
@@ -51,7 +54,8 @@ static enum fth_status find_units(struct fth_discovery *discovery, char *reason,
     }
     if (discovery->units.count == 0) {
         enum fth_status status =
-            fth_probe_units(&discovery->prober, (size_t)sms, &discovery->units, &fault);
+            fth_probe_units(&discovery->prober, (size_t)sms,
+                            discovery->simulated ? 0 : FTH_UNIT_HOLD_NS, &discovery->units, &fault);
         if (status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED) {
             fth_format(reason, size, "%s", fault.cause);
             return FTH_OK;
@@ -88,20 +92,25 @@ enum fth_status fth_discover_sharing(struct fth_discovery *discovery, const char
     static const char attribute[] = "sms_per_instance";
     char reason[192];
     struct fth_sharers sharing;
-    /* Recordings of older versions and simulated devices do not have the experiment. */
-    if (discovery->simulated || !fth_gpu_text(discovery->gpu, "device", "unit_source"))
+    struct fth_sharers_plan how = *plan;
+    how.rounds = discovery->simulated ? SIM_ROUNDS : 0;
+    /* Recordings of older versions do not have the experiment. */
+    if (!fth_gpu_text(discovery->gpu, "device", "unit_source"))
         return FTH_OK;
     FTH_TRY(find_units(discovery, reason, sizeof reason, error));
     if (!reason[0] &&
         (double)plan->size_bytes / (double)plan->line_bytes * (double)discovery->units.count >
-            max_lines)
+            (discovery->simulated ? max_simulated_lines : max_lines))
         fth_format(reason, sizeof reason, "the cache is too large to evict its lines");
     if (!reason[0] && plan->next_bytes && plan->next_bytes < 3 * plan->size_bytes)
         fth_format(reason, sizeof reason, "the level behind the cache is hardly larger");
+    /* The own chain has twice the size of the cache before, and must fit. */
+    if (!reason[0] && 2 * plan->near_bytes > plan->size_bytes / 4 * 3)
+        fth_format(reason, sizeof reason, "the cache before it is hardly smaller");
     if (reason[0])
         return fth_note_unknown(discovery->gpu, element, attribute, reason, error);
     enum fth_status status =
-        fth_probe_sharers(&discovery->prober, &discovery->units, plan, &sharing, error);
+        fth_probe_sharers(&discovery->prober, &discovery->units, &how, &sharing, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, attribute, status, error);
     return note_sharing(discovery, element, &sharing, error);

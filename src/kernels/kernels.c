@@ -100,33 +100,40 @@ enum fth_status fth_kernels_fill_named(const char *name, const struct fth_kernel
     return fth_kernels_fill(name, find_template(name), values, count, out, error);
 }
 
-enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error *error)
+/* Appends the code of a path (walk.ptx), and to `dispatch` the branch to it. */
+static enum fth_status add_walk(enum fth_path number, struct fth_buffer *walks,
+                                struct fth_buffer *dispatch, struct fth_error *error)
 {
-    struct fth_buffer walks = {0}, dispatch = {0};
+    const struct path *path = &paths[number];
+    struct fth_buffer loads = {0};
     char unroll[24], unroll_bits[24], unroll_rest[24];
     snprintf(unroll, sizeof unroll, "%d", UNROLL);
     snprintf(unroll_bits, sizeof unroll_bits, "%d", UNROLL_BITS);
     snprintf(unroll_rest, sizeof unroll_rest, "%d", UNROLL - 1);
+    for (int i = 0; i < UNROLL; i++)
+        fth_buffer_format(&loads, "    %s\n", path->load);
+    const struct fth_kernel_value values[] = {
+        {"path", path->name},         {"what", path->description}, {"begin", path->begin},
+        {"load", path->load},         {"ask", path->check},        {"never", path->impossible},
+        {"loads", loads.data},        {"unroll", unroll},          {"unroll_bits", unroll_bits},
+        {"unroll_rest", unroll_rest},
+    };
+    enum fth_status status =
+        loads.failed ? fth_no_memory(error, "fill in kernel template", "walk")
+                     : fth_kernels_fill_named("walk", values, FTH_COUNT(values), walks, error);
+    fth_buffer_fini(&loads);
+    fth_buffer_format(dispatch,
+                      "    setp.eq.u32 %%is_path, %%path, %u;\n    @%%is_path bra walk_%s;\n",
+                      (unsigned)number, path->name);
+    return status;
+}
+
+enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error *error)
+{
+    struct fth_buffer walks = {0}, dispatch = {0};
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_PATH_COUNT && status == FTH_OK; i++) {
-        const struct path *path = &paths[i];
-        struct fth_buffer loads = {0};
-        for (int j = 0; j < UNROLL; j++)
-            fth_buffer_format(&loads, "    %s\n", path->load);
-        const struct fth_kernel_value values[] = {
-            {"path", path->name},         {"what", path->description}, {"begin", path->begin},
-            {"load", path->load},         {"ask", path->check},        {"never", path->impossible},
-            {"loads", loads.data},        {"unroll", unroll},          {"unroll_bits", unroll_bits},
-            {"unroll_rest", unroll_rest},
-        };
-        status = loads.failed
-                     ? fth_no_memory(error, "fill in kernel template", "walk")
-                     : fth_kernels_fill_named("walk", values, FTH_COUNT(values), &walks, error);
-        fth_buffer_fini(&loads);
-        fth_buffer_format(&dispatch,
-                          "    setp.eq.u32 %%is_path, %%path, %zu;\n    @%%is_path bra walk_%s;\n",
-                          i, path->name);
-    }
+    for (unsigned i = 0; i < FTH_PATH_COUNT && status == FTH_OK; i++)
+        status = add_walk((enum fth_path)i, &walks, &dispatch, error);
     char max_steps[24], request_bytes[24];
     snprintf(max_steps, sizeof max_steps, "%d", FTH_CHASE_STEPS);
     snprintf(request_bytes, sizeof request_bytes, "%zu", sizeof(struct fth_chase_request));
@@ -139,6 +146,29 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
             {"dispatch", dispatch.data}, {"walks", walks.data},
         };
         status = fth_kernels_fill_named("experiments", values, FTH_COUNT(values), out, error);
+    }
+    fth_buffer_fini(&walks);
+    fth_buffer_fini(&dispatch);
+    return status;
+}
+
+enum fth_status fth_kernels_share(struct fth_buffer *out, struct fth_error *error)
+{
+    struct fth_buffer walks = {0}, dispatch = {0};
+    char patience[24];
+    snprintf(patience, sizeof patience, "%d", FTH_STREAM_MAX_WAIT_CYCLES);
+    enum fth_status status = add_walk(FTH_PATH_CA, &walks, &dispatch, error);
+    if (status == FTH_OK)
+        status = add_walk(FTH_PATH_CONSTANT, &walks, &dispatch, error);
+    if (status == FTH_OK && (walks.failed || dispatch.failed))
+        status = fth_no_memory(error, "fill in kernel template", "share");
+    if (status == FTH_OK) {
+        const struct fth_kernel_value values[] = {{"version", version},
+                                                  {"target", target},
+                                                  {"patience", patience},
+                                                  {"dispatch", dispatch.data},
+                                                  {"walks", walks.data}};
+        status = fth_kernels_fill_named("share", values, FTH_COUNT(values), out, error);
     }
     fth_buffer_fini(&walks);
     fth_buffer_fini(&dispatch);

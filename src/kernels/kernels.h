@@ -3,7 +3,8 @@
  * CUDA driver or the PTX engine runs the result.
  *
  *   kernels.c         experiments.ptx with walk.ptx, branch.ptx, cluster.ptx, contend.ptx,
- *                     evict.ptx, fetch.ptx, pair.ptx, place.ptx, stream.ptx
+ *                     evict.ptx, fetch.ptx, pair.ptx, place.ptx, share.ptx with walk.ptx,
+ *                     stream.ptx
  *   kernel_hint.c     hint.ptx
  *   kernel_copies.c   copies.ptx, exchange.ptx
  *   kernel_opencl.c   opencl/: the same for OpenCL devices, in OpenCL C
@@ -94,6 +95,8 @@ enum { FTH_EVICT_LIST = 2048, FTH_EVICT_REMOVALS = 1024, FTH_EVICT_MEMBERS = 64 
 uint32_t fth_evict_line(uint32_t lines, uint32_t seed, uint32_t element);
 /* Appends the module of contend.ptx, which documents the parameters of its kernel. */
 FTH_MUST_USE enum fth_status fth_kernels_contend(struct fth_buffer *out, struct fth_error *error);
+/* Appends the module of share.ptx, which documents the parameters of its kernel. */
+FTH_MUST_USE enum fth_status fth_kernels_share(struct fth_buffer *out, struct fth_error *error);
 /* Appends the module of evict.ptx, which documents the parameters of its kernels. */
 FTH_MUST_USE enum fth_status fth_kernels_evict(struct fth_buffer *out, struct fth_error *error);
 

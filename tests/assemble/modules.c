@@ -29,7 +29,7 @@ static const char *const family_names[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_PAIR] = "pair",     [FTH_FAMILY_PLACE] = "place",
     [FTH_FAMILY_EVICT] = "evict",   [FTH_FAMILY_CONTEND] = "contend",
     [FTH_FAMILY_BRANCH] = "branch", [FTH_FAMILY_FLIGHT] = "flight",
-    [FTH_FAMILY_MERGE] = "merge",
+    [FTH_FAMILY_MERGE] = "merge",   [FTH_FAMILY_SHARE] = "share",
 };
 
 static int print(const struct module *module)

@@ -30,8 +30,9 @@ static const double close_cycles = 1, close_fraction = 0.01;
 
 static const char *const elements[] = {"vector_l1",   "l1",  "l2",     "l3",    "scalar_l1",
                                        "constant_l1", "lds", "shared", "memory"};
-static const char *const attributes[] = {"size_bytes", "line_bytes", "latency_cycles", "ways",
-                                         "sets"};
+static const char sharing[] = "sms_per_instance";
+static const char *const attributes[] = {"size_bytes", "line_bytes", "latency_cycles",
+                                         "ways",       "sets",       sharing};
 
 enum verdict { RIGHT, UNKNOWN, NOT_REQUIRED, UNEXPLAINED, DOUBTED, WRONG, NONEXISTENT, VERDICTS };
 static const char *const words[VERDICTS] = {"right",   "unknown", "unknown",    "no reason",
@@ -82,9 +83,15 @@ static bool is_measured(const struct fth_attribute *attribute)
 
 /* Whether a figure must be known: sizes, lines and latencies of a device with regular caches. Not
  * the line of an L3, which fathom only measures up to some size, because that takes long, and not
- * the size of shared memory, of which a work-group may have only a part. */
+ * the size of shared memory, of which a work-group may have only a part. The sharing of the first
+ * cache of a path must be known if there are several units; caches behind it may be too small for
+ * the test, compared with those before. */
 static bool is_required(const struct fth_gpu *truth, const char *element, const char *attribute)
 {
+    if (attribute == sharing)
+        return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
+               fth_gpu_number(truth, "device", "sms", 0) > 1 && strcmp(element, "l2") != 0 &&
+               strcmp(element, "l3") != 0;
     return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
            strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&
            (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0) &&
@@ -92,10 +99,39 @@ static bool is_required(const struct fth_gpu *truth, const char *element, const 
             (strcmp(element, "lds") != 0 && strcmp(element, "shared") != 0));
 }
 
+/* Whether fathom tests which units share the element: caches of CPUs, and of GPUs the first cache
+ * and that of constants. */
+static bool tests_sharing(const struct fth_gpu *truth, const char *element)
+{
+    const char *kind = fth_gpu_text(truth, "device", "kind");
+    const bool has_vector_l1 = fth_gpu_find_section(truth, "vector_l1") != NULL;
+    if (kind && strcmp(kind, "cpu") == 0)
+        return strcmp(element, "l1") == 0 || strcmp(element, "l2") == 0 ||
+               strcmp(element, "l3") == 0;
+    return strcmp(element, "vector_l1") == 0 || strcmp(element, "scalar_l1") == 0 ||
+           strcmp(element, "constant_l1") == 0 || (strcmp(element, "l1") == 0 && !has_vector_l1);
+}
+
+/* Returns what a figure should be; NAN: it must not be measured. The units that share a cache
+ * follow from its scope. */
+static double expectation(const struct fth_gpu *truth, const char *element, const char *attribute)
+{
+    const double number = fth_gpu_number(truth, element, attribute, NAN);
+    const double sms = fth_gpu_number(truth, "device", "sms", NAN);
+    const char *scope = fth_gpu_text(truth, element, "scope");
+    if (attribute != sharing)
+        return number;
+    if (!tests_sharing(truth, element) || !scope)
+        return NAN;
+    if (strcmp(scope, "group") == 0)
+        return fmin(number, sms);
+    return strcmp(scope, "sm") == 0 ? 1 : sms;
+}
+
 static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *found,
                           const char *element, size_t index)
 {
-    const struct fth_attribute *expected = fth_gpu_attribute(truth, element, attributes[index]);
+    const double expected = expectation(truth, element, attributes[index]);
     const struct fth_attribute *measured = fth_gpu_attribute(found, element, attributes[index]);
     const bool latency = strcmp(attributes[index], "latency_cycles") == 0;
     if (!measured) {
@@ -103,8 +139,8 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
             return UNEXPLAINED;
         return is_required(truth, element, attributes[index]) ? UNKNOWN : NOT_REQUIRED;
     }
-    const double error = fabs(measured->number - expected->number);
-    if (error <= (latency ? fmax(close_cycles, close_fraction * expected->number) : 0))
+    const double error = fabs(measured->number - expected);
+    if (error <= (latency ? fmax(close_cycles, close_fraction * expected) : 0))
         return RIGHT;
     return measured->confidence < max_wrong_confidence ? DOUBTED : WRONG;
 }
@@ -115,17 +151,17 @@ static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *f
 {
     const char *name = elements[element];
     for (size_t i = 0; i < FTH_COUNT(attributes); i++) {
-        const struct fth_attribute *expected = fth_gpu_attribute(truth, name, attributes[i]);
+        const double expected = expectation(truth, name, attributes[i]);
         const struct fth_attribute *measured = fth_gpu_attribute(found, name, attributes[i]);
-        if (!expected && !is_measured(measured))
+        if (isnan(expected) && !is_measured(measured))
             continue;
-        const enum verdict verdict = expected ? judge(truth, found, name, i) : NONEXISTENT;
+        const enum verdict verdict = isnan(expected) ? NONEXISTENT : judge(truth, found, name, i);
         const char *reason = reason_of(found, name, attributes[i]);
         results->counts[element][i][verdict]++;
         if (verdict != RIGHT)
             printf("# %s: %s: %s.%s: is %g, found %g (confidence %g) %s\n",
                    fth_gpu_text(truth, "device", "name"), words[verdict], name, attributes[i],
-                   expected ? expected->number : NAN, measured ? measured->number : NAN,
+                   expected, measured ? measured->number : NAN,
                    measured ? measured->confidence : NAN, !measured && reason ? reason : "");
     }
 }

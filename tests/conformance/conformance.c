@@ -238,6 +238,52 @@ static void sweeps_arrays(struct fth_device *device)
     }
 }
 
+static uint32_t least_of(const struct fth_samples *samples)
+{
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < samples->count; i++)
+        least = samples->cycles[i] < least ? samples->cycles[i] : least;
+    return least;
+}
+
+/* Two chains of one unit: a long one evicts the lines of the other one, a short one does not.
+ * `optional`: the device is a recording, which may be older than these requests. */
+static void evicts_lines_of_a_unit(struct fth_device *device, bool optional)
+{
+    static const char description[] = "a long chain evicts the lines of the same unit";
+    struct fth_request place = fth_request_make(-1), requested[2];
+    struct fth_samples where = {0}, samples[2] = {{0}};
+    place.family = FTH_FAMILY_PLACE;
+    place.place = (struct fth_place_request){.blocks = 1, .threads = 1};
+    enum fth_status status = fth_device_measure(device, &place, 1, &where, NULL);
+    for (size_t i = 0; i < 2 && where.count; i++) {
+        requested[i] = fth_request_make(-1);
+        requested[i].family = FTH_FAMILY_SHARE;
+        requested[i].alone = true;
+        requested[i].share = (struct fth_share){.first = where.cycles[0],
+                                                .second = where.cycles[0],
+                                                .rounds = 5,
+                                                .stride_bytes = 64,
+                                                .own = 64,
+                                                .other = i ? 1 << 14 : 8,
+                                                .seed = 1};
+    }
+    if (status == FTH_OK && where.count)
+        status = fth_device_measure(device, requested, 2, samples, NULL);
+    if (optional && status == FTH_UNAVAILABLE) {
+        printf("ok %d - %s # SKIP the recording has none\n", ++checks, description);
+    } else if (status == FTH_OK && !is_refused(&where, description) &&
+               !is_refused(&samples[0], description) && !is_refused(&samples[1], description)) {
+        check(samples[0].count == 5 && samples[1].count == 5 &&
+                  least_of(&samples[0]) < least_of(&samples[1]),
+              "%s", description);
+    } else if (status != FTH_OK) {
+        check(false, "%s", description);
+    }
+    fth_samples_fini(&where);
+    free_samples(samples, 2);
+}
+
 /* A batch with more requests than the GPU has SMs; each SM is named by exactly one request. */
 static void measures_large_batches(struct fth_device *device, size_t sms)
 {
@@ -413,6 +459,7 @@ int main(int count, char *argv[])
     measures_large_batches(device, sms);
     walks_in_other_orders(device);
     walks_shuffled_chains(device, strncmp(argv[1], "replay:", 7) == 0);
+    evicts_lines_of_a_unit(device, strncmp(argv[1], "replay:", 7) == 0);
     reports_impossible_requests(device, sms);
     rejects_invalid_requests(device);
     check(fth_device_finish(device, &error) == FTH_OK, "the device finishes without an error");

@@ -10,6 +10,7 @@
  *   chase_layout.c    allocates and builds the chains in GPU memory; chase_layout.h
  *   chase_encoding.c  requests in the form that the kernel reads, and the constant bank
  *   chase_running.c   launches groups and collects their samples
+ *   family_share.c    the share family, whose chains are laid out in the same way
  */
 #ifndef FTH_CHASE_H
 #define FTH_CHASE_H

@@ -20,6 +20,7 @@
  *   family_branch.c    strided branches, for the ways of instruction caches
  *   family_flight.c    independent loads of the warps of an SM
  *   family_merge.c     stores of the warps of an SM
+ *   chase/family_share.c  whether two SMs share a cache
  *   family_pool.c      GPU memory for arrays; family_pool.h
  */
 #ifndef FTH_FAMILY_H

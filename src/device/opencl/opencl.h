@@ -10,7 +10,6 @@
  *   opencl_image.c    chases through an image
  *   opencl_sweep.c    the families sweep and transfer
  *   opencl_units.c    the families place and share
- *   family_share.c    requests of the family share
  *   opencl_describe.c what the driver reports, as attributes of a GPU description
  *   opencl_device.c   the backend: opens devices and executes batches of requests
  */

@@ -91,7 +91,9 @@ enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth
     struct fth_attribute backend = fth_attribute_make("backend", FTH_TEXT);
     struct fth_attribute sms = fth_attribute_make("sms", FTH_NUMBER);
     struct fth_attribute memory = fth_attribute_make("size_bytes", FTH_NUMBER);
+    struct fth_attribute unit_source = fth_attribute_make("unit_source", FTH_TEXT);
     backend.text = "simulated";
+    unit_source.text = "%smid";
     sms.number = plan->sms;
     memory.number = (double)plan->memory_bytes;
     const bool foreign = fth_sim_is_foreign(gpu);
@@ -109,6 +111,8 @@ enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth
     /* Every driver reports these, so they are set even if the description lacks them. */
     FTH_TRY(set_fact(*facts, "device", &sms, error));
     FTH_TRY(set_fact(*facts, "memory", &memory, error));
+    if (foreign)
+        FTH_TRY(set_fact(*facts, "device", &unit_source, error));
     return set_fact(*facts, "device", &backend, error);
 }
 

@@ -3,8 +3,9 @@
  * A unit walks a chain that fits into a quarter of the cache, another unit walks a chain of twice
  * the size of the cache, and the first unit walks its chain again. If both share the cache, all
  * loads of the last pass miss, otherwise they hit. Disturbances only make a pass slower, so the
- * fast passes of a request decide. Two controls precede: if the unit walks the long chain itself,
- * its loads must miss; and if the other unit walks a chain of a few lines, they must hit. */
+ * fast passes of a request decide. There are two controls: if the unit walks the long chain itself,
+ * its loads must miss; and if a unit whose long chain evicts lines walks a chain of a few lines,
+ * they must hit. */
 #include "probe/hierarchy/probe_hierarchy.h"
 
 #include <stdlib.h>
@@ -13,8 +14,7 @@ enum {
     LAUNCHES = 4,      /* of a batch of the search for units */
     MAX_BATCHES = 8,   /* if units are missing: a busy CPU may not execute all threads at once */
     GROUPS_PER_SM = 8, /* work-groups of each, per unit that the driver reports */
-    HOLD_NS = 2000000, /* that a work-group stays at least; chosen: long for a launch */
-    ROUNDS = 16,       /* of a request */
+    ROUNDS = 16,       /* of a request, unless the plan says otherwise */
     REPEATS = 3,       /* requests with different orders of the chains */
     ATTEMPTS = 8,      /* executions of a request that could not use both units */
     FEW_LINES = 8,     /* of the control's chain */
@@ -47,7 +47,7 @@ static enum fth_status add_unit(struct fth_units *units, uint32_t unit, struct f
 }
 
 /* Adds the units of a few launches. */
-static enum fth_status add_launches(const struct fth_prober *prober, size_t sms,
+static enum fth_status add_launches(const struct fth_prober *prober, size_t sms, uint32_t hold_ns,
                                     struct fth_units *units, struct fth_error *error)
 {
     struct fth_request requests[LAUNCHES];
@@ -59,7 +59,7 @@ static enum fth_status add_launches(const struct fth_prober *prober, size_t sms,
         requests[i].place =
             (struct fth_place_request){.blocks = (uint32_t)FTH_MIN(sms * GROUPS_PER_SM, 1 << 16),
                                        .threads = 1,
-                                       .hold_ns = HOLD_NS};
+                                       .hold_ns = hold_ns};
     }
     FTH_TRY(fth_ask_once(prober, requests, LAUNCHES, &answers, error));
     enum fth_status status = FTH_OK;
@@ -72,12 +72,12 @@ static enum fth_status add_launches(const struct fth_prober *prober, size_t sms,
     return status;
 }
 
-enum fth_status fth_probe_units(const struct fth_prober *prober, size_t sms,
+enum fth_status fth_probe_units(const struct fth_prober *prober, size_t sms, uint32_t hold_ns,
                                 struct fth_units *units, struct fth_error *error)
 {
     *units = (struct fth_units){.count = 0};
     for (unsigned i = 0; i < MAX_BATCHES && units->count < sms; i++)
-        FTH_TRY(add_launches(prober, sms, units, error));
+        FTH_TRY(add_launches(prober, sms, hold_ns, units, error));
     qsort(units->numbers, units->count, sizeof units->numbers[0], compare_units);
     return FTH_OK;
 }
@@ -103,7 +103,7 @@ static struct fth_request request_of(const struct trial *trial, unsigned repeat)
     request.share = (struct fth_share){.path = plan->path,
                                        .first = trial->first,
                                        .second = trial->second,
-                                       .rounds = ROUNDS,
+                                       .rounds = plan->rounds ? plan->rounds : ROUNDS,
                                        .stride_bytes = plan->line_bytes,
                                        .own = own / plan->line_bytes,
                                        .other = trial->other,
@@ -146,17 +146,19 @@ static enum fth_status contradict(struct fth_error *error, const char *cause)
     return fth_fail(error, FTH_INCONCLUSIVE, "find sharing units", NULL, "%s", cause);
 }
 
-/* Executes the experiment with `first` and each other unit. misses[i] is the number of repeats in
- * which unit i evicts the lines of `first`. The chains of a repeat stay in memory for all units. */
-static enum fth_status try_units(const struct fth_prober *prober, const struct fth_units *units,
-                                 const struct fth_sharers_plan *plan, uint32_t first,
-                                 uint64_t other, unsigned *misses, size_t *samples,
+/* Executes the experiment with `first` and each unit of which `chosen` is not 0 (NULL: all units).
+ * misses[i] is the number of repeats in which unit i evicts the lines of `first`. The chains of a
+ * repeat stay in memory for all units. */
+static enum fth_status try_units(const struct trial *trial, const struct fth_units *units,
+                                 const unsigned *chosen, unsigned *misses, size_t *samples,
                                  struct fth_error *error)
 {
+    struct trial each = *trial;
     for (unsigned repeat = 0; repeat < REPEATS; repeat++)
         for (size_t i = 0; i < units->count; i++) {
-            const struct trial trial = {prober, plan, first, units->numbers[i], other};
-            FTH_TRY(count_miss(&trial, repeat, &misses[i], samples, error));
+            each.second = units->numbers[i];
+            if (!chosen || chosen[i])
+                FTH_TRY(count_miss(&each, repeat, &misses[i], samples, error));
         }
     return FTH_OK;
 }
@@ -166,11 +168,16 @@ static enum fth_status count_sharers(const struct fth_prober *prober, const stru
                                      const struct fth_sharers_plan *plan, uint32_t first,
                                      struct fth_sharers *sharing, struct fth_error *error)
 {
-    const uint64_t many = OTHER_FACTOR * plan->size_bytes / plan->line_bytes;
     unsigned few_misses[FTH_MAX_UNITS] = {0}, many_misses[FTH_MAX_UNITS] = {0};
+    struct trial trial = {.prober = prober,
+                          .plan = plan,
+                          .first = first,
+                          .other = OTHER_FACTOR * plan->size_bytes / plan->line_bytes};
     size_t count = 0;
-    FTH_TRY(try_units(prober, units, plan, first, FEW_LINES, few_misses, &sharing->samples, error));
-    FTH_TRY(try_units(prober, units, plan, first, many, many_misses, &sharing->samples, error));
+    FTH_TRY(try_units(&trial, units, NULL, many_misses, &sharing->samples, error));
+    /* A unit whose long chain evicts nothing needs no control. */
+    trial.other = FEW_LINES;
+    FTH_TRY(try_units(&trial, units, many_misses, few_misses, &sharing->samples, error));
     for (size_t i = 0; i < units->count; i++) {
         if (units->numbers[i] == first && many_misses[i] < REPEATS)
             return contradict(error, "a chain of twice the size does not evict the lines of the "

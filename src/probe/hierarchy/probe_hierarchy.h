@@ -180,11 +180,15 @@ struct fth_units {
     uint32_t numbers[FTH_MAX_UNITS];
     size_t count, samples;
 };
-/* Finds the units with launches of several work-groups per unit of `sms`. FTH_UNSUPPORTED: the
- * device does not tell where a work-group runs. FTH_INCONCLUSIVE: there are more than
- * FTH_MAX_UNITS. */
+/* How long a work-group stays on its unit, so that the next ones are placed on others. Chosen: long
+ * for a launch. */
+enum { FTH_UNIT_HOLD_NS = 2000000 };
+/* Finds the units with launches of several work-groups per unit of `sms`, each of which stays for
+ * `hold_ns`. FTH_UNSUPPORTED: the device does not tell where a work-group runs. FTH_INCONCLUSIVE:
+ * there are more than FTH_MAX_UNITS. */
 FTH_MUST_USE enum fth_status fth_probe_units(const struct fth_prober *prober, size_t sms,
-                                             struct fth_units *units, struct fth_error *error);
+                                             uint32_t hold_ns, struct fth_units *units,
+                                             struct fth_error *error);
 
 /* A cache of which the probe finds the units that share it. */
 struct fth_sharers_plan {
@@ -193,6 +197,7 @@ struct fth_sharers_plan {
     uint64_t near_bytes;             /* size of the cache before it; 0: none */
     uint64_t next_bytes;             /* size of the level behind it; 0: large enough */
     double hit_cycles, miss_cycles;  /* of a load that hits the cache, and one behind it */
+    uint32_t rounds;                 /* of a request; 0: as many as a real device needs */
 };
 struct fth_sharers {
     size_t count; /* maximum number of units that share an instance, including the unit itself */

@@ -426,6 +426,12 @@ static const char *const impossible[][2] = {
     {"cluster 4 target 0 8x6145", "the request needs more shared memory than a block can have"},
     {"cluster 4 target 0 +8:8x6144", "the request needs more shared memory than a block can have"},
     {"cluster 8 target 0 8x4", "the cluster has more blocks than the GPU has SMs"},
+    {"share 2 6 ca 64 own 8 other 8 rounds 1", NULL},
+    {"share 2 6 ca 4 own 8 other 8 rounds 1",
+     "the stride is not a multiple of 8 bytes, the size of a pointer"},
+    {"share 2 6 ca 64 own 8 other 8388608 rounds 1", NULL},
+    {"share 2 6 ca 64 own 8 other 8388609 rounds 1", "a chain exceeds 512 MiB"},
+    {"share 2 6 ca 64 own 8388609 other 8 rounds 1", "a chain exceeds 512 MiB"},
     {"fetch 64; sm 3", NULL},
     {"fetch 64; sm 4", "the GPU has no SM with this index"},
 };
@@ -445,6 +451,15 @@ static void requests_that_the_gpu_cannot_execute_are_refused(void **state)
         if (impossible[i][1])
             assert_int_equal(status,
                              strstr(impossible[i][0], "; sm") ? FTH_UNAVAILABLE : FTH_UNSUPPORTED);
+    }
+    static const char *const missing[] = {"share 1 6 ca 64 own 8 other 8 rounds 1",
+                                          "share 6 7 constant 64 own 8 other 8 rounds 1"};
+    for (size_t i = 0; i < 2; i++) {
+        struct fth_lowered lowered;
+        struct fth_error error = NO_ERROR;
+        const struct fth_request request = read_request(missing[i]);
+        assert_int_equal(fth_request_lower(&runner, &request, &lowered, &error), FTH_NOT_FOUND);
+        assert_string_equal(error.cause, "the GPU has no SM with this number");
     }
     /* Older GPUs, and one that does not know its capability. */
     static const char *const clusters[] = {"stream read shared 4096 each 1x32x4 cluster 2",

@@ -38,7 +38,8 @@ static void experiments_keep_their_texts(void **state)
     (void)state;
     struct fth_buffer ptx = {0};
     struct fth_error error = NO_ERROR;
-    struct group experiments = {0}, cluster = {0}, fetch = {0}, branch = {0}, patterns = {0};
+    struct group experiments = {0}, cluster = {0}, fetch = {0}, branch = {0}, patterns = {0},
+                 share = {0};
     add(&experiments, fth_kernels_experiments(&ptx, &error), &ptx, &error);
     check_group("experiments", &experiments, 1, 33727, UINT64_C(0x0e816b5b9f2458e8));
     add(&cluster, fth_kernels_cluster(&ptx, &error), &ptx, &error);
@@ -48,6 +49,9 @@ static void experiments_keep_their_texts(void **state)
     check_group("fetch", &fetch, 3, 163944, UINT64_C(0x107b26ed6d1bc71b));
     add(&branch, fth_kernels_branch(&ptx, &error), &ptx, &error);
     check_group("branch", &branch, 1, 530057, UINT64_C(0x4dcbb463e09effc4));
+    /* Only assembled: topo does not use it with NVIDIA's GPUs. */
+    add(&share, fth_kernels_share(&ptx, &error), &ptx, &error);
+    check_group("share", &share, 1, 11711, UINT64_C(0x9b55cff287908ea0));
     for (int wide = 0; wide < 2; wide++)
         add(&patterns, fth_kernels_pattern(wide, &ptx, &error), &ptx, &error);
     check_group("patterns", &patterns, 2, 10664, UINT64_C(0x55f28d9255baa1cc));

@@ -166,7 +166,8 @@ static void finds_all_units_and_those_that_share_a_cache(void **state)
         const struct fth_prober prober = {.device = device};
         struct fth_units units;
         struct fth_sharers sharers;
-        assert_int_equal(fth_probe_units(&prober, rows[i].units, &units, NULL), FTH_OK);
+        assert_int_equal(fth_probe_units(&prober, rows[i].units, FTH_UNIT_HOLD_NS, &units, NULL),
+                         FTH_OK);
         assert_int_equal(units.count, rows[i].units);
         assert_int_equal(units.numbers[1], 1);
         assert_int_equal(units.numbers[units.count - 1], i ? 3 : 1 << 16 | 1 << 8 | 14);
