@@ -8,12 +8,8 @@
 #   make install    install to PREFIX            make docs       regenerate man page and completions
 #   make mutants    check that tests notice faults  make coverage   lines and branches that tests execute
 #   make faults     let allocations and system calls fail, one at a time
-<<<<<<< HEAD
 #   make site       render the results and the documentation as a static site in site/
-||||||| 45f4ad7d
-=======
 #   make deb        build and test Debian packages in dist/deb/
->>>>>>> eaf5db55afeff4c5b68dafb1ef89238baf925c7c
 #   make clean
 #
 # Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
@@ -23,13 +19,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-<<<<<<< HEAD
-.PHONY: all tests run test bench lint sanitize fuzz faults dist site docs install clean closure fleet-curves counters mutants coverage
-||||||| 45f4ad7d
-.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure fleet-curves counters mutants coverage
-=======
-.PHONY: all tests run test bench lint sanitize fuzz faults dist deb docs install clean closure fleet-curves counters mutants coverage container-test
->>>>>>> eaf5db55afeff4c5b68dafb1ef89238baf925c7c
+.PHONY: all tests run test bench lint sanitize fuzz faults dist deb site docs install clean closure fleet-curves counters mutants coverage container-test
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -101,13 +91,10 @@ dist:
 	@scripts/install-deps dist
 	@scripts/dist
 
-<<<<<<< HEAD
 # Needs Python only. The front page is docs/results/README.md.
 site:
 	@scripts/site
 
-||||||| 45f4ad7d
-=======
 # Builds the Debian packages, and installs and tests them in a clean Debian 12.
 deb:
 	@scripts/install-deps deb
@@ -118,7 +105,6 @@ container-test:
 	@scripts/install-deps deb
 	@tests/packages/container
 
->>>>>>> eaf5db55afeff4c5b68dafb1ef89238baf925c7c
 # Measures more random simulated GPUs than 'make test' does, in as many processes as there are processors. Takes two and a half hours of
 # processor time. Both campaigns run even if the first one fails.
 JOBS ?= $(shell nproc)
