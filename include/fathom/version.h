@@ -4,7 +4,7 @@
 
 /* The version of these headers. docs/library.md states what may change with which number. */
 #define FTH_VERSION_MAJOR 0
-#define FTH_VERSION_MINOR 1
+#define FTH_VERSION_MINOR 2
 #define FTH_VERSION_PATCH 0
 
 /* Marks a function that the shared library exports. */

@@ -17,7 +17,7 @@ class Fathom(MesonPackage):
 
     license("MIT")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant("python", default=False, description="Install the Python module")
     variant("portable", default=False, description="Link all libraries but glibc statically; installs only the program")
