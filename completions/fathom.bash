@@ -37,16 +37,20 @@ _fathom()
     [[ $command == -* ]] && command=
     case $command:$prev in
     *:--device) _fathom_device; return ;;
-    :--format | topo:--format | dissect:--format | gpus:--format) COMPREPLY=($(compgen -W 'text json csv hwloc mt4g' -- "$cur")); return ;;
+    :--format | topo:--format | dissect:--format | gpus:--format) COMPREPLY=($(compgen -W 'text json csv hwloc mt4g accel-sim gem5' -- "$cur")); return ;;
     *:--output | *:-o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--only) _fathom_list 'l1 vector_l1 scalar_l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared lds cluster_shared l2 l3 tlb_l1 tlb_l2 tlb_l3 memory registers tma'; return ;;
     *:--record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     bench:--format | devices:--format | compare:--format | fingerprint:--format | exec:--format | run:--format | trace:--format | model:--format | explore:--format | merge:--format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
     *:--describe) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--contribute) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--recording) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    gpus:--check) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--fleet) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--reference) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--groups) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--expect-hosts) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--save) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--from) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -76,7 +80,7 @@ _fathom()
         esac ;;
     gpus)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--json --format --output -o --contribute --recording --check --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")) ;;
         esac ;;
     devices)
@@ -86,12 +90,12 @@ _fathom()
         esac ;;
     compare)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--all --within --fleet --json --format --output -o --max-instructions --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--all --within --fleet --metrics --json --format --output -o --max-instructions --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")) ;;
         esac ;;
     fleet)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--reference --groups --false-alarms --min-effect --mix --all --store --forget-before --device --thorough --runs --save --require-gpu --max-instructions --from --gpus --fault --seed --measurements --racks --spread --tail --truth --json --format --output -o --threads --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--reference --groups --false-alarms --min-effect --mix --all --expect-gpus --expect-hosts --store --forget-before --device --thorough --runs --save --require-gpu --max-instructions --from --gpus --fault --seed --measurements --racks --spread --tail --truth --json --format --output -o --threads --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W 'judge check collect reference add history generate' -- "$cur")) ;;
         esac ;;
     report)
