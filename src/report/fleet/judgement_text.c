@@ -272,7 +272,7 @@ static void put_problems(const struct fth_fleet *fleet, const struct fth_report_
 {
     struct fth_buffer text = {0};
     if (fleet->problem_count)
-        fth_buffer_text(&text, "\nFiles without a measurement of a GPU:\n");
+        fth_buffer_text(&text, "\nFiles with problems:\n");
     for (size_t i = 0; i < fleet->problem_count && i < MAX_PROBLEMS; i++) {
         fth_foreign_text("  ", fleet->problems[i].file, "", &text);
         fth_foreign_text(": ", fleet->problems[i].reason, "\n", &text);

@@ -212,7 +212,7 @@ static void text_names_verdicts_and_reasons(void **state)
                  "Not judged:\n"
                  "  d.json: There are too few such GPUs.\n"
                  "\n"
-                 "Files without a measurement of a GPU:\n"
+                 "Files with problems:\n"
                  "  broken?.json: it is not JSON\n"
                  "\n"
                  "H, 200, driver 580: 4 GPUs, 4 measurements\n"
