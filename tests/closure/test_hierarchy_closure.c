@@ -81,17 +81,27 @@ static bool is_measured(const struct fth_attribute *attribute)
     return attribute && attribute->source != FTH_SOURCE_DRIVER;
 }
 
+/* Whether the sharing of a cache must be known: of caches of constants, and of the first cache if
+ * the one behind it is at least eight times as large, and if there are several units. Otherwise the
+ * next level, of which the curve shows a part, may be too small for the test. */
+static bool requires_sharing(const struct fth_gpu *truth, const char *element)
+{
+    const bool is_vector = strcmp(element, "vector_l1") == 0, is_l1 = strcmp(element, "l1") == 0;
+    const double l2 = fth_gpu_number(truth, "l2", "size_bytes", NAN),
+                 next = is_vector ? fth_gpu_number(truth, "l1", "size_bytes", l2) : l2;
+    if (fth_gpu_number(truth, "device", "sms", 0) < 2 || strcmp(element, "l2") == 0 ||
+        strcmp(element, "l3") == 0)
+        return false;
+    return (!is_vector && !is_l1) || next >= 8 * fth_gpu_number(truth, element, "size_bytes", NAN);
+}
+
 /* Whether a figure must be known: sizes, lines and latencies of a device with regular caches. Not
  * the line of an L3, which fathom only measures up to some size, because that takes long, and not
- * the size of shared memory, of which a work-group may have only a part. The sharing of the first
- * cache of a path must be known if there are several units; caches behind it may be too small for
- * the test, compared with those before. */
+ * the size of shared memory, of which a work-group may have only a part. */
 static bool is_required(const struct fth_gpu *truth, const char *element, const char *attribute)
 {
-    if (attribute == sharing)
-        return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
-               fth_gpu_number(truth, "device", "sms", 0) > 1 && strcmp(element, "l2") != 0 &&
-               strcmp(element, "l3") != 0;
+    if (attribute == sharing && !requires_sharing(truth, element))
+        return false;
     return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
            strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&
            (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0) &&
