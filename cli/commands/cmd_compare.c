@@ -137,6 +137,11 @@ static int compare_counters(const struct cli_arguments *arguments, const char *m
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0, beyond = 0;
+    if (cli_value(arguments, &option_all)) {
+        cli_message(
+            "--all applies to comparisons of GPUs; all figures of kernels are shown anyway");
+        return CLI_USAGE;
+    }
     if (fth_report_accuracy(cli_format(arguments), &accuracy, model, counters, &text, &size,
                             &beyond, &error) != FTH_OK)
         return cli_fail(&error);
@@ -160,8 +165,11 @@ static int check_arguments(const struct cli_arguments *arguments, double *within
 {
     const char *folder = cli_value(arguments, &option_fleet);
     const bool metrics = cli_value(arguments, &option_metrics) != NULL;
-    if (metrics && (folder || arguments->word_count)) {
-        cli_message("--metrics only prints the names of metrics; give no files with it");
+    if (metrics &&
+        (folder || arguments->word_count || cli_value(arguments, &option_all) ||
+         cli_value(arguments, &option_within) || strcmp(cli_format(arguments), "text") != 0)) {
+        cli_message("--metrics only prints the names of metrics; give neither files nor options "
+                    "with it, except --output");
         return CLI_USAGE;
     }
     if (folder && arguments->word_count) {
@@ -266,7 +274,8 @@ const struct cli_command cli_compare = {
     "      --metrics $(fathom compare --metrics) ./program\n"
     "\n"
     "With --within, the exit code is then 5 if the error of a hit ratio is more than\n"
-    "PERCENT percentage points, or that of a number more than PERCENT percent.\n"
+    "PERCENT percentage points, or that of a number more than PERCENT percent. Only\n"
+    "times, and figures of at least 10,000 sectors per launch, count.\n"
     "\n"
     "With --fleet, judge the measurements in a folder, as 'fathom fleet judge FOLDER'\n"
     "does, whose exit codes it has. 'fathom fleet --help' says more. --within is then\n"

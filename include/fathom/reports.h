@@ -141,7 +141,8 @@ FTH_API const char *fth_accuracy_metrics(void);
 /* Compares what the model predicts with what a GPU counted, as a table of the figures of each
  * kernel; in JSON, as a fathom-accuracy/1 document. `model_path` is a fathom-model/1 document,
  * `counters_path` the output of 'ncu --csv'; "-" is standard input. *beyond gets the number of
- * errors larger than options->within. `options` may be NULL. FTH_INVALID: a file is not what it
+ * errors larger than options->within, of figures of which the GPU counted at least 10,000 sectors
+ * per launch, and of times. `options` may be NULL. FTH_INVALID: a file is not what it
  * should be, has none of the counters, or no kernel is in both files. FTH_NOT_FOUND: a file does
  * not exist. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_accuracy(

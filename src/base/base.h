@@ -229,6 +229,9 @@ bool fth_demangle_parameter_type(const char *name, size_t index, char *text, siz
  * the mangled name. Spaces do not count. The first rule by which there is a match decides. Returns
  * the number of matches. */
 size_t fth_name_match(const char *wanted, const char *const *names, size_t count, bool *matches);
+/* The same without the last rule: `wanted` is a whole name, not the beginning of one. */
+size_t fth_name_match_whole(const char *wanted, const char *const *names, size_t count,
+                            bool *matches);
 /* Writes the names with matches[i], or all if it is NULL, as a list for a message, in this form. A
  * list that does not fit ends with the number of the names that are left out. */
 void fth_name_list(const char *const *names, size_t count, const bool *matches,

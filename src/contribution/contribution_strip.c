@@ -29,9 +29,12 @@ void fth_contribution_strip(struct fth_gpu *gpu, bool found[FTH_PERSONAL_COUNT])
 }
 
 /* Writes the id of a device without a UUID: "cuda:GPU-1234" becomes "cuda". */
-static const char *without_uuid(const char *id, char *text, size_t size)
+static const char *without_uuid(const char *id, bool found[FTH_PERSONAL_COUNT], char *text,
+                                size_t size)
 {
     const bool uuid = strstr(id, "GPU-") || strstr(id, "MIG-");
+    for (size_t i = 0; i < FTH_PERSONAL_COUNT && uuid; i++)
+        found[i] = found[i] || strcmp(fth_personal_name(i), "uuid") == 0;
     snprintf(text, size, "%.*s", (int)(uuid ? strcspn(id, ":") : strlen(id)), id);
     return text;
 }
@@ -63,7 +66,7 @@ enum fth_status fth_contribution_strip_recording(const struct fth_recording *rec
     char id[256];
     const size_t descriptions = fth_recording_description_count(recording);
     const size_t answers = fth_recording_answer_count(recording);
-    fth_recording_put_header_of(without_uuid(fth_recording_device(recording), id, sizeof id),
+    fth_recording_put_header_of(without_uuid(fth_recording_device(recording), found, id, sizeof id),
                                 fth_recording_version(recording), out);
     for (size_t i = 0; i < descriptions; i++)
         FTH_TRY(put_description(recording, i, found, out, error));

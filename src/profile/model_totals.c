@@ -16,10 +16,11 @@ enum { MAX_DOCUMENT_BYTES = 1 << 29 };
 enum { READS, WRITES };
 
 /* Adds a number of the document, if it is there. */
-static void add(double *sum, const struct fth_json *value, double scale)
+static void add(struct fth_profile_kernel *kernel, enum fth_counter counter,
+                const struct fth_json *value, double scale, uint64_t launches)
 {
-    if (fth_json_is_number(value))
-        fth_profile_add(sum, fth_json_double(value) * scale);
+    if (fth_json_is_number(value) && fth_json_double(value) >= 0)
+        fth_profile_count(kernel, counter, fth_json_double(value) * scale, launches);
 }
 
 /* Bytes per sector of the L2, from the parameters of the run; 32 if they do not say. */
@@ -42,19 +43,28 @@ static bool add_kernel(struct fth_profile *profile, const struct fth_json *row, 
     if (!kernel)
         return false;
     const struct fth_json *l1 = fth_json_get(row, "l1"), *l2 = fth_json_get(row, "l2");
-    double *values = kernel->values;
-    kernel->launches += (uint64_t)fmax(0, fth_json_double(fth_json_get(row, "launches")));
-    add(&values[FTH_COUNTER_L1_READ_SECTORS], fth_json_item(fth_json_get(l1, "sectors"), READS), 1);
-    add(&values[FTH_COUNTER_L1_READ_HITS], fth_json_item(fth_json_get(l1, "hits"), READS), 1);
-    add(&values[FTH_COUNTER_L1_WRITE_SECTORS], fth_json_item(fth_json_get(l1, "sectors"), WRITES),
-        1);
-    add(&values[FTH_COUNTER_L2_READ_SECTORS], fth_json_item(fth_json_get(l2, "sectors"), READS), 1);
-    add(&values[FTH_COUNTER_L2_READ_HITS], fth_json_item(fth_json_get(l2, "hits"), READS), 1);
-    add(&values[FTH_COUNTER_L2_WRITE_SECTORS], fth_json_item(fth_json_get(l2, "sectors"), WRITES),
-        1);
-    add(&values[FTH_COUNTER_DRAM_READ_BYTES], fth_json_get(row, "dram_read_sectors"), sector);
-    add(&values[FTH_COUNTER_DRAM_WRITE_BYTES], fth_json_get(row, "dram_write_sectors"), sector);
-    add(&values[FTH_COUNTER_TIME_US], fth_json_get(row, "time_us"), 1);
+    const struct fth_json *l1_sectors = fth_json_get(l1, "sectors");
+    const struct fth_json *l2_sectors = fth_json_get(l2, "sectors");
+    const double stated = fth_json_double(fth_json_get(row, "launches"));
+    const uint64_t launches = stated > 0 && stated <= FTH_JSON_MAX_NUMBER ? (uint64_t)stated : 0;
+    const struct {
+        enum fth_counter counter;
+        const struct fth_json *value;
+        double scale;
+    } values[] = {
+        {FTH_COUNTER_L1_READ_SECTORS, fth_json_item(l1_sectors, READS), 1},
+        {FTH_COUNTER_L1_READ_HITS, fth_json_item(fth_json_get(l1, "hits"), READS), 1},
+        {FTH_COUNTER_L1_WRITE_SECTORS, fth_json_item(l1_sectors, WRITES), 1},
+        {FTH_COUNTER_L2_READ_SECTORS, fth_json_item(l2_sectors, READS), 1},
+        {FTH_COUNTER_L2_READ_HITS, fth_json_item(fth_json_get(l2, "hits"), READS), 1},
+        {FTH_COUNTER_L2_WRITE_SECTORS, fth_json_item(l2_sectors, WRITES), 1},
+        {FTH_COUNTER_DRAM_READ_BYTES, fth_json_get(row, "dram_read_sectors"), sector},
+        {FTH_COUNTER_DRAM_WRITE_BYTES, fth_json_get(row, "dram_write_sectors"), sector},
+        {FTH_COUNTER_TIME_US, fth_json_get(row, "time_us"), 1},
+    };
+    kernel->launches += launches;
+    for (size_t i = 0; i < FTH_COUNT(values); i++)
+        add(kernel, values[i].counter, values[i].value, values[i].scale, launches);
     return true;
 }
 

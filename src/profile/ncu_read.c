@@ -102,6 +102,14 @@ struct fth_profile_kernel *fth_profile_kernel(struct fth_profile *profile, const
     return kernel;
 }
 
+void fth_profile_count(struct fth_profile_kernel *kernel, enum fth_counter counter, double value,
+                       uint64_t launches)
+{
+    double *sum = &kernel->values[counter];
+    *sum = isnan(*sum) ? value : *sum + value;
+    kernel->known[counter] += launches;
+}
+
 void fth_profile_fini(struct fth_profile *profile)
 {
     for (size_t i = 0; i < profile->count; i++)
@@ -163,8 +171,8 @@ static void read_launch(struct table *table, const struct fth_csv_reader *csv,
         const double number = text ? read_number(text) : (double)NAN;
         if (isnan(number))
             continue;
-        fth_profile_add(&kernel->values[metrics[i].counter],
-                        number * metrics[i].scale * table->scales[i]);
+        fth_profile_count(kernel, metrics[i].counter, number * metrics[i].scale * table->scales[i],
+                          1);
         table->found = true;
     }
 }
@@ -184,7 +192,7 @@ static void read_metric(struct table *table, const struct fth_csv_reader *csv,
         *used = *used < 0 ? (int)i : *used;
         if (isnan(number) || *used != (int)i)
             return;
-        fth_profile_add(&kernel->values[metrics[i].counter], number * metrics[i].scale);
+        fth_profile_count(kernel, metrics[i].counter, number * metrics[i].scale, 1);
         table->found = true;
         return;
     }

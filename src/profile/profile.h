@@ -49,9 +49,10 @@ enum fth_counter {
 
 /* A kernel of a profile or of a model run, with its sums over all of its launches. */
 struct fth_profile_kernel {
-    char *name;                       /* as in the file: mangled or in C++ */
-    uint64_t launches;                /* that were counted */
-    double values[FTH_COUNTER_COUNT]; /* sums; of percentages, too; NAN: there is no such counter */
+    char *name;                        /* as in the file: mangled or in C++ */
+    uint64_t launches;                 /* that were counted */
+    uint64_t known[FTH_COUNTER_COUNT]; /* launches that have the counter */
+    double values[FTH_COUNTER_COUNT];  /* sums over these; of percentages, too; NAN: none has it */
 };
 
 /* The kernels of a profile, in the order of their first launches. Initialised with {0}. */
@@ -63,11 +64,9 @@ struct fth_profile {
 /* Returns the kernel with a name, and adds it if there is none; NULL: out of memory. Its values are
  * NAN at first. */
 struct fth_profile_kernel *fth_profile_kernel(struct fth_profile *profile, const char *name);
-/* Adds to a sum that is NAN as long as nothing was added. */
-static inline void fth_profile_add(double *sum, double value)
-{
-    *sum = *sum == *sum ? *sum + value : value; /* NAN differs from itself */
-}
+/* Adds the value of a counter in `launches` launches. */
+void fth_profile_count(struct fth_profile_kernel *kernel, enum fth_counter counter, double value,
+                       uint64_t launches);
 void fth_profile_fini(struct fth_profile *profile);
 
 /* Reads the output of 'ncu --csv', with the page raw (a launch per record) or details (a metric per
@@ -126,12 +125,13 @@ struct fth_profile_error {
 struct fth_profile_comparison {
     struct fth_profile_pair *pairs; /* by kernel, then by figure */
     size_t count, capacity;
-    struct fth_profile_error *errors;           /* [fth_profile_figure_count] */
-    const struct fth_profile_kernel **unpaired; /* of the GPU, without a prediction */
+    struct fth_profile_error *errors; /* [fth_profile_figure_count] */
+    /* Of the GPU: those without a prediction, or without a figure that both have. */
+    const struct fth_profile_kernel **unpaired;
     size_t unpaired_count;
 };
 
-/* Pairs the kernels by name and compares the figures that both have. FTH_INVALID: no kernel is in
+/* Pairs the kernels by name and compares the figures that both have. FTH_INVALID: no figure is in
  * both, or a name of the profile stands for several kernels of the model. */
 FTH_MUST_USE enum fth_status fth_profile_compare(const struct fth_profile *gpu,
                                                  const struct fth_profile *model,

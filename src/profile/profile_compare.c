@@ -4,6 +4,7 @@
 #include "profile/profile.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,30 +37,36 @@ const struct fth_profile_figure fth_profile_figures[] = {
 };
 const size_t fth_profile_figure_count = sizeof fth_profile_figures / sizeof fth_profile_figures[0];
 
+/* Returns the mean of a counter over the launches that have it; NAN: none has. */
+static double mean_value(const struct fth_profile_kernel *kernel, enum fth_counter counter)
+{
+    return kernel->values[counter] / (double)kernel->known[counter];
+}
+
 /* Returns the figure of a kernel; NAN: the counters for it are missing. */
 static double figure_value(const struct fth_profile_kernel *kernel,
                            const struct fth_profile_figure *figure)
 {
-    const double launches = (double)kernel->launches, value = kernel->values[figure->value];
     if (!figure->is_ratio)
-        return value / launches;
-    const double sectors = kernel->values[figure->sectors];
-    if (!isnan(value) && !isnan(sectors))
-        return sectors > 0 ? 100 * value / sectors : (double)NAN;
-    return kernel->values[figure->percent] / launches;
+        return mean_value(kernel, figure->value);
+    /* Hits and sectors must be those of the same launches. */
+    const double hits = kernel->values[figure->value], sectors = kernel->values[figure->sectors];
+    if (kernel->known[figure->value] &&
+        kernel->known[figure->value] == kernel->known[figure->sectors])
+        return sectors > 0 ? 100 * hits / sectors : (double)NAN;
+    return mean_value(kernel, figure->percent);
 }
 
 /* Returns whether the GPU counted enough for the error to mean something. Times always count. */
 static bool is_large(const struct fth_profile_kernel *gpu, const struct fth_profile_figure *figure)
 {
-    const double launches = (double)gpu->launches;
     if (figure->value == FTH_COUNTER_TIME_US)
         return true;
     if (figure->is_ratio) /* without a counter of sectors, the ratio is all there is */
-        return !(gpu->values[figure->sectors] / launches < MIN_SECTORS);
+        return !(mean_value(gpu, figure->sectors) < MIN_SECTORS);
     const bool bytes = figure->value == FTH_COUNTER_DRAM_READ_BYTES ||
                        figure->value == FTH_COUNTER_DRAM_WRITE_BYTES;
-    return gpu->values[figure->value] / launches >= MIN_SECTORS * (bytes ? SECTOR_BYTES : 1);
+    return mean_value(gpu, figure->value) >= MIN_SECTORS * (bytes ? SECTOR_BYTES : 1);
 }
 
 static bool add_pair(struct fth_profile_comparison *comparison,
@@ -112,16 +119,37 @@ struct names {
     size_t count;
 };
 
+/* Returns the size of the unnamed namespace at the beginning of `name`, in Nsight Compute's or in
+ * c++filt's form; 0: it begins with something else. */
+static size_t unnamed_size(const char *name)
+{
+    static const char *const forms[] = {"<unnamed>::", "(anonymous namespace)::"};
+    for (size_t i = 0; i < FTH_COUNT(forms); i++)
+        if (strncmp(name, forms[i], strlen(forms[i])) == 0)
+            return strlen(forms[i]);
+    return 0;
+}
+
 /* Writes a C++ name without return type, template arguments and parameters. Nsight Compute writes
- * these in another way than other tools, such as "void f<(int)32>(const float *)". */
+ * these in another way than other tools, such as "void <unnamed>::f<(int)32>(const float *)". */
 static void cut_name(const char *name, char *text, size_t size)
 {
-    const size_t end = strcspn(name, "<(");
-    size_t start = end;
-    while (start && name[start - 1] != ' ')
-        start--;
-    fth_format(text, size, "%.*s", (int)(end - start < size ? end - start : size - 1),
-               name + start);
+    size_t used = 0;
+    while (*name && used + sizeof "(anonymous namespace)::" < size) {
+        const size_t unnamed = unnamed_size(name);
+        if (unnamed) {
+            used += (size_t)snprintf(text + used, size - used, "(anonymous namespace)::");
+            name += unnamed;
+        } else if (*name == '<' || *name == '(') {
+            break;
+        } else if (*name == ' ') {
+            used = 0; /* what came before is a return type */
+            name++;
+        } else {
+            text[used++] = *name++;
+        }
+    }
+    text[used] = '\0';
 }
 
 /* Finds the prediction for a kernel of the GPU. *found is NULL if there is none. */
@@ -131,10 +159,10 @@ static enum fth_status find_model(const struct names *names, const struct fth_pr
 {
     char list[400], base[FTH_NAME_BYTES];
     *found = NULL;
-    size_t count = fth_name_match(kernel, names->texts, names->count, names->matches);
+    size_t count = fth_name_match_whole(kernel, names->texts, names->count, names->matches);
     if (!count) {
         cut_name(kernel, base, sizeof base);
-        count = *base ? fth_name_match(base, names->texts, names->count, names->matches) : 0;
+        count = *base ? fth_name_match_whole(base, names->texts, names->count, names->matches) : 0;
     }
     if (count > 1) {
         fth_name_list(names->texts, names->count, names->matches, FTH_NAME_PARAMETERS, list,
@@ -162,9 +190,12 @@ static enum fth_status compare_kernels(const struct fth_profile *gpu,
             comparison->unpaired[comparison->unpaired_count++] = &gpu->kernels[k];
             continue;
         }
+        const size_t before = comparison->count;
         for (size_t f = 0; f < fth_profile_figure_count; f++)
             if (!add_pair(comparison, &gpu->kernels[k], prediction, &fth_profile_figures[f]))
                 return fth_no_memory(error, "compare counters", NULL);
+        if (comparison->count == before)
+            comparison->unpaired[comparison->unpaired_count++] = &gpu->kernels[k];
     }
     return FTH_OK;
 }
@@ -189,7 +220,7 @@ enum fth_status fth_profile_compare(const struct fth_profile *gpu, const struct 
         char list[400];
         fth_name_list(names.texts, names.count, NULL, FTH_NAME_SHORT, list, sizeof list);
         status = fth_fail(error, FTH_INVALID, "compare counters", NULL,
-                          "no kernel of the profile was predicted; predictions are for: %s", list);
+                          "no counter of the profile was predicted; predictions are for: %s", list);
     }
     if (status == FTH_OK)
         compute_errors(comparison);

@@ -62,7 +62,9 @@ static bool is_match(const char *wanted, const char *name, enum rule rule)
     }
 }
 
-size_t fth_name_match(const char *wanted, const char *const *names, size_t count, bool *matches)
+/* Applies the first `rules` rules. */
+static size_t match(const char *wanted, const char *const *names, size_t count, bool *matches,
+                    int rules)
 {
     char compact[FTH_NAME_BYTES];
     snprintf(compact, sizeof compact, "%s", wanted);
@@ -70,12 +72,23 @@ size_t fth_name_match(const char *wanted, const char *const *names, size_t count
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
         matches[i] = false;
-    for (int rule = 0; rule < RULES && !found && *compact; rule++)
+    for (int rule = 0; rule < rules && !found && *compact; rule++)
         for (size_t i = 0; i < count; i++) {
             matches[i] = is_match(compact, names[i], (enum rule)rule);
             found += matches[i];
         }
     return found;
+}
+
+size_t fth_name_match(const char *wanted, const char *const *names, size_t count, bool *matches)
+{
+    return match(wanted, names, count, matches, RULES);
+}
+
+size_t fth_name_match_whole(const char *wanted, const char *const *names, size_t count,
+                            bool *matches)
+{
+    return match(wanted, names, count, matches, RULE_PREFIX);
 }
 
 void fth_name_list(const char *const *names, size_t count, const bool *matches,

@@ -187,7 +187,8 @@ static void put_notes(const struct fth_profile_comparison *comparison, struct ft
     }
     for (size_t i = 0; i < comparison->unpaired_count; i++) {
         fth_demangle(comparison->unpaired[i]->name, FTH_NAME_SHORT, name, sizeof name);
-        fth_buffer_format(out, "%s: not compared, because there is no prediction for it.\n", name);
+        fth_buffer_format(out, "%s: not compared, because its counters were not predicted.\n",
+                          name);
     }
 }
 

@@ -121,9 +121,9 @@ static void add_kernel(struct fth_profile *profile, const char *name, uint64_t l
     struct fth_profile_kernel *kernel = fth_profile_kernel(profile, name);
     assert_non_null(kernel);
     kernel->launches = launches;
-    kernel->values[FTH_COUNTER_L1_READ_SECTORS] = sectors;
-    kernel->values[FTH_COUNTER_L1_READ_HITS] = hits;
-    kernel->values[FTH_COUNTER_TIME_US] = us;
+    fth_profile_count(kernel, FTH_COUNTER_L1_READ_SECTORS, sectors, launches);
+    fth_profile_count(kernel, FTH_COUNTER_L1_READ_HITS, hits, launches);
+    fth_profile_count(kernel, FTH_COUNTER_TIME_US, us, launches);
 }
 
 static const struct fth_profile_pair *find_pair(const struct fth_profile_comparison *comparison,
@@ -180,6 +180,51 @@ static void errors_are_per_launch(void **state)
             assert_float_equal(e->maximum, 25, 1e-9);
         }
     }
+    fth_profile_comparison_fini(&comparison);
+    fth_profile_fini(&gpu);
+    fth_profile_fini(&model);
+}
+
+/* A launch without a counter, "n/a", is not part of the mean. */
+static void missing_counters_do_not_count(void **state)
+{
+    (void)state;
+    struct fth_profile gpu = {0}, model = {0};
+    struct fth_profile_comparison comparison = {0};
+    struct fth_error error = FTH_NO_ERROR;
+    read_counters(METADATA "\"" L1_SECTORS "\",\"" L1_HITS "\"\n"
+                           "\"0\",\"add\",\"20000\",\"n/a\"\n"
+                           "\"1\",\"add\",\"n/a\",\"500\"\n"
+                           "\"2\",\"add\",\"30000\",\"1000\"\n"
+                           "\"3\",\"add\",\"n/a\",\"n/a\"\n",
+                  &gpu);
+    add_kernel(&model, "add", 1, 25000, 100, 1);
+    assert_int_equal(fth_profile_compare(&gpu, &model, &comparison, &error), FTH_OK);
+    const struct fth_profile_pair *pair = find_pair(&comparison, 0, "l1_read_sectors");
+    assert_non_null(pair);
+    assert_float_equal(pair->measured, 25000, 0);
+    assert_float_equal(pair->error, 0, 0);
+    fth_profile_comparison_fini(&comparison);
+    fth_profile_fini(&gpu);
+    fth_profile_fini(&model);
+}
+
+/* The beginning of a name is not the name; kernels in unnamed namespaces are found. */
+static void names_are_whole(void **state)
+{
+    (void)state;
+    struct fth_profile gpu = {0}, model = {0};
+    struct fth_profile_comparison comparison = {0};
+    struct fth_error error = FTH_NO_ERROR;
+    add_kernel(&gpu, "reduce", 1, 40000, 10000, 8);
+    add_kernel(&gpu, "void at::<unnamed>::cat<(int)4>(float *)", 1, 40000, 10000, 8);
+    add_kernel(&model, "reduce_final", 1, 1, 1, 1);
+    add_kernel(&model, "_ZN2at12_GLOBAL__N_13catILi4EEEvPf", 1, 1, 1, 1);
+    add_kernel(&model, "_ZN2at12_GLOBAL__N_15otherEPf", 1, 1, 1, 1);
+    assert_int_equal(fth_profile_compare(&gpu, &model, &comparison, &error), FTH_OK);
+    assert_int_equal(comparison.unpaired_count, 1);
+    assert_string_equal(comparison.unpaired[0]->name, "reduce");
+    assert_string_equal(comparison.pairs[0].model->name, "_ZN2at12_GLOBAL__N_13catILi4EEEvPf");
     fth_profile_comparison_fini(&comparison);
     fth_profile_fini(&gpu);
     fth_profile_fini(&model);
@@ -262,6 +307,8 @@ int main(void)
         cmocka_unit_test(details_page_has_a_metric_per_record),
         cmocka_unit_test(other_texts_are_refused),
         cmocka_unit_test(errors_are_per_launch),
+        cmocka_unit_test(missing_counters_do_not_count),
+        cmocka_unit_test(names_are_whole),
         cmocka_unit_test(names_must_be_unique),
         cmocka_unit_test(other_kernels_are_refused),
         cmocka_unit_test(model_rows_are_read),
