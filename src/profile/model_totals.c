@@ -16,7 +16,7 @@ enum { MAX_DOCUMENT_BYTES = 1 << 29 };
 enum { READS, WRITES };
 
 /* Adds a number of the document, if it is there. */
-static void add(struct fth_profile_kernel *kernel, enum fth_counter counter,
+static void add(struct fth_profile_kernel *kernel, enum fth_profile_counter counter,
                 const struct fth_json *value, double scale, uint64_t launches)
 {
     if (fth_json_is_number(value) && fth_json_double(value) >= 0)
@@ -48,19 +48,19 @@ static bool add_kernel(struct fth_profile *profile, const struct fth_json *row, 
     const double stated = fth_json_double(fth_json_get(row, "launches"));
     const uint64_t launches = stated > 0 && stated <= FTH_JSON_MAX_NUMBER ? (uint64_t)stated : 0;
     const struct {
-        enum fth_counter counter;
+        enum fth_profile_counter counter;
         const struct fth_json *value;
         double scale;
     } values[] = {
-        {FTH_COUNTER_L1_READ_SECTORS, fth_json_item(l1_sectors, READS), 1},
-        {FTH_COUNTER_L1_READ_HITS, fth_json_item(fth_json_get(l1, "hits"), READS), 1},
-        {FTH_COUNTER_L1_WRITE_SECTORS, fth_json_item(l1_sectors, WRITES), 1},
-        {FTH_COUNTER_L2_READ_SECTORS, fth_json_item(l2_sectors, READS), 1},
-        {FTH_COUNTER_L2_READ_HITS, fth_json_item(fth_json_get(l2, "hits"), READS), 1},
-        {FTH_COUNTER_L2_WRITE_SECTORS, fth_json_item(l2_sectors, WRITES), 1},
-        {FTH_COUNTER_DRAM_READ_BYTES, fth_json_get(row, "dram_read_sectors"), sector},
-        {FTH_COUNTER_DRAM_WRITE_BYTES, fth_json_get(row, "dram_write_sectors"), sector},
-        {FTH_COUNTER_TIME_US, fth_json_get(row, "time_us"), 1},
+        {FTH_PROFILE_L1_READ_SECTORS, fth_json_item(l1_sectors, READS), 1},
+        {FTH_PROFILE_L1_READ_HITS, fth_json_item(fth_json_get(l1, "hits"), READS), 1},
+        {FTH_PROFILE_L1_WRITE_SECTORS, fth_json_item(l1_sectors, WRITES), 1},
+        {FTH_PROFILE_L2_READ_SECTORS, fth_json_item(l2_sectors, READS), 1},
+        {FTH_PROFILE_L2_READ_HITS, fth_json_item(fth_json_get(l2, "hits"), READS), 1},
+        {FTH_PROFILE_L2_WRITE_SECTORS, fth_json_item(l2_sectors, WRITES), 1},
+        {FTH_PROFILE_DRAM_READ_BYTES, fth_json_get(row, "dram_read_sectors"), sector},
+        {FTH_PROFILE_DRAM_WRITE_BYTES, fth_json_get(row, "dram_write_sectors"), sector},
+        {FTH_PROFILE_TIME_US, fth_json_get(row, "time_us"), 1},
     };
     kernel->launches += launches;
     for (size_t i = 0; i < FTH_COUNT(values); i++)

@@ -21,22 +21,22 @@ static const char OPERATION[] = "read counters";
  * which an H200 counts are in docs/results/counters-h200.md and docs/results/counting-rules.md. */
 static const struct metric {
     const char *name;
-    enum fth_counter counter;
+    enum fth_profile_counter counter;
     double scale;
 } metrics[] = {
-    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", FTH_COUNTER_L1_READ_SECTORS, 1},
-    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", FTH_COUNTER_L1_READ_HITS, 1},
-    {"l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct", FTH_COUNTER_L1_READ_HIT_PERCENT, 1},
-    {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", FTH_COUNTER_L1_WRITE_SECTORS, 1},
-    {"lts__t_sectors_srcunit_tex_op_read.sum", FTH_COUNTER_L2_READ_SECTORS, 1},
-    {"lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum", FTH_COUNTER_L2_READ_HITS, 1},
-    {"lts__t_sector_op_read_hit_rate.pct", FTH_COUNTER_L2_READ_HIT_PERCENT, 1},
-    {"lts__t_sectors_srcunit_tex_op_write.sum", FTH_COUNTER_L2_WRITE_SECTORS, 1},
-    {"dram__sectors_read.sum", FTH_COUNTER_DRAM_READ_BYTES, 32},
-    {"dram__bytes_read.sum", FTH_COUNTER_DRAM_READ_BYTES, 1},
-    {"dram__sectors_write.sum", FTH_COUNTER_DRAM_WRITE_BYTES, 32},
-    {"dram__bytes_write.sum", FTH_COUNTER_DRAM_WRITE_BYTES, 1},
-    {"gpu__time_duration.sum", FTH_COUNTER_TIME_US, 1e-3},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", FTH_PROFILE_L1_READ_SECTORS, 1},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", FTH_PROFILE_L1_READ_HITS, 1},
+    {"l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct", FTH_PROFILE_L1_READ_HIT_PERCENT, 1},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", FTH_PROFILE_L1_WRITE_SECTORS, 1},
+    {"lts__t_sectors_srcunit_tex_op_read.sum", FTH_PROFILE_L2_READ_SECTORS, 1},
+    {"lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum", FTH_PROFILE_L2_READ_HITS, 1},
+    {"lts__t_sector_op_read_hit_rate.pct", FTH_PROFILE_L2_READ_HIT_PERCENT, 1},
+    {"lts__t_sectors_srcunit_tex_op_write.sum", FTH_PROFILE_L2_WRITE_SECTORS, 1},
+    {"dram__sectors_read.sum", FTH_PROFILE_DRAM_READ_BYTES, 32},
+    {"dram__bytes_read.sum", FTH_PROFILE_DRAM_READ_BYTES, 1},
+    {"dram__sectors_write.sum", FTH_PROFILE_DRAM_WRITE_BYTES, 32},
+    {"dram__bytes_write.sum", FTH_PROFILE_DRAM_WRITE_BYTES, 1},
+    {"gpu__time_duration.sum", FTH_PROFILE_TIME_US, 1e-3},
 };
 enum { METRICS = sizeof metrics / sizeof metrics[0] };
 
@@ -97,13 +97,13 @@ struct fth_profile_kernel *fth_profile_kernel(struct fth_profile *profile, const
     profile->kernels = kernels;
     struct fth_profile_kernel *kernel = &profile->kernels[profile->count++];
     *kernel = (struct fth_profile_kernel){.name = copy};
-    for (size_t i = 0; i < FTH_COUNTER_COUNT; i++)
+    for (size_t i = 0; i < FTH_PROFILE_COUNT; i++)
         kernel->values[i] = NAN;
     return kernel;
 }
 
-void fth_profile_count(struct fth_profile_kernel *kernel, enum fth_counter counter, double value,
-                       uint64_t launches)
+void fth_profile_count(struct fth_profile_kernel *kernel, enum fth_profile_counter counter,
+                       double value, uint64_t launches)
 {
     double *sum = &kernel->values[counter];
     *sum = isnan(*sum) ? value : *sum + value;
@@ -124,7 +124,7 @@ struct table {
     int id, kernel, name, unit, value; /* columns; NO_COLUMN: there is none */
     int of_metric[METRICS];            /* layout raw: the column of each metric */
     double scales[METRICS];            /* layout raw: the units of the columns */
-    int used[FTH_COUNTER_COUNT];       /* layout details: the metric that states it; -1: none yet */
+    int used[FTH_PROFILE_COUNT];       /* layout details: the metric that states it; -1: none yet */
     char launch[64];                   /* ID of the last launch */
     struct fth_profile *profile;
     bool found; /* a counter that is compared */
@@ -145,13 +145,13 @@ static char *field(const struct fth_csv_reader *csv, int column)
 
 static void read_header(struct table *table, const struct fth_csv_reader *csv)
 {
-    bool has[FTH_COUNTER_COUNT] = {false};
+    bool has[FTH_PROFILE_COUNT] = {false};
     table->id = find_column(csv, "ID");
     table->kernel = find_column(csv, "Kernel Name");
     table->name = find_column(csv, "Metric Name");
     table->unit = find_column(csv, "Metric Unit");
     table->value = find_column(csv, "Metric Value");
-    for (size_t i = 0; i < FTH_COUNTER_COUNT; i++)
+    for (size_t i = 0; i < FTH_PROFILE_COUNT; i++)
         table->used[i] = -1;
     for (size_t i = 0; i < METRICS; i++) {
         table->scales[i] = 1;

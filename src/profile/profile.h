@@ -32,27 +32,27 @@ void fth_csv_fini(struct fth_csv_reader *reader);
 /* ---- ncu_read.c ---- */
 
 /* What fathom reads from a profile. All but times, percentages and bytes are numbers of sectors. */
-enum fth_counter {
-    FTH_COUNTER_L1_READ_SECTORS,
-    FTH_COUNTER_L1_READ_HITS,
-    FTH_COUNTER_L1_READ_HIT_PERCENT,
-    FTH_COUNTER_L1_WRITE_SECTORS,
-    FTH_COUNTER_L2_READ_SECTORS,
-    FTH_COUNTER_L2_READ_HITS,
-    FTH_COUNTER_L2_READ_HIT_PERCENT,
-    FTH_COUNTER_L2_WRITE_SECTORS,
-    FTH_COUNTER_DRAM_READ_BYTES,
-    FTH_COUNTER_DRAM_WRITE_BYTES,
-    FTH_COUNTER_TIME_US,
-    FTH_COUNTER_COUNT
+enum fth_profile_counter {
+    FTH_PROFILE_L1_READ_SECTORS,
+    FTH_PROFILE_L1_READ_HITS,
+    FTH_PROFILE_L1_READ_HIT_PERCENT,
+    FTH_PROFILE_L1_WRITE_SECTORS,
+    FTH_PROFILE_L2_READ_SECTORS,
+    FTH_PROFILE_L2_READ_HITS,
+    FTH_PROFILE_L2_READ_HIT_PERCENT,
+    FTH_PROFILE_L2_WRITE_SECTORS,
+    FTH_PROFILE_DRAM_READ_BYTES,
+    FTH_PROFILE_DRAM_WRITE_BYTES,
+    FTH_PROFILE_TIME_US,
+    FTH_PROFILE_COUNT
 };
 
 /* A kernel of a profile or of a model run, with its sums over all of its launches. */
 struct fth_profile_kernel {
     char *name;                        /* as in the file: mangled or in C++ */
     uint64_t launches;                 /* that were counted */
-    uint64_t known[FTH_COUNTER_COUNT]; /* launches that have the counter */
-    double values[FTH_COUNTER_COUNT];  /* sums over these; of percentages, too; NAN: none has it */
+    uint64_t known[FTH_PROFILE_COUNT]; /* launches that have the counter */
+    double values[FTH_PROFILE_COUNT];  /* sums over these; of percentages, too; NAN: none has it */
 };
 
 /* The kernels of a profile, in the order of their first launches. Initialised with {0}. */
@@ -65,8 +65,8 @@ struct fth_profile {
  * NAN at first. */
 struct fth_profile_kernel *fth_profile_kernel(struct fth_profile *profile, const char *name);
 /* Adds the value of a counter in `launches` launches. */
-void fth_profile_count(struct fth_profile_kernel *kernel, enum fth_counter counter, double value,
-                       uint64_t launches);
+void fth_profile_count(struct fth_profile_kernel *kernel, enum fth_profile_counter counter,
+                       double value, uint64_t launches);
 void fth_profile_fini(struct fth_profile *profile);
 
 /* Reads the output of 'ncu --csv', with the page raw (a launch per record) or details (a metric per
@@ -97,9 +97,10 @@ struct fth_profile_figure {
     const char *key;  /* in JSON and CSV */
     const char *head; /* in text */
     bool is_ratio;
-    enum fth_counter value;   /* the sum, of the launches, or the hits of a ratio */
-    enum fth_counter sectors; /* of a ratio: what the hits are divided by */
-    enum fth_counter percent; /* of a ratio: the counter that states it, if hits are unknown */
+    enum fth_profile_counter value;   /* the sum, of the launches, or the hits of a ratio */
+    enum fth_profile_counter sectors; /* of a ratio: what the hits are divided by */
+    enum fth_profile_counter
+        percent; /* of a ratio: the counter that states it, if hits are unknown */
 };
 extern const struct fth_profile_figure fth_profile_figures[];
 extern const size_t fth_profile_figure_count;
@@ -126,7 +127,7 @@ struct fth_profile_comparison {
     struct fth_profile_pair *pairs; /* by kernel, then by figure */
     size_t count, capacity;
     struct fth_profile_error *errors; /* [fth_profile_figure_count] */
-    /* Of the GPU: those without a prediction, or without a figure that both have. */
+    /* Kernels of the GPU without a prediction, or without a figure that both have. */
     const struct fth_profile_kernel **unpaired;
     size_t unpaired_count;
 };

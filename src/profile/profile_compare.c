@@ -14,31 +14,31 @@
 enum { MIN_SECTORS = 10000, SECTOR_BYTES = 32 };
 
 /* For figures that are not ratios. */
-#define NO_COUNTER FTH_COUNTER_COUNT
+#define NO_COUNTER FTH_PROFILE_COUNT
 
 const struct fth_profile_figure fth_profile_figures[] = {
-    {"l1_read_sectors", "L1 read sectors", false, FTH_COUNTER_L1_READ_SECTORS, NO_COUNTER,
+    {"l1_read_sectors", "L1 read sectors", false, FTH_PROFILE_L1_READ_SECTORS, NO_COUNTER,
      NO_COUNTER},
-    {"l1_read_hit_percent", "L1 read hits %", true, FTH_COUNTER_L1_READ_HITS,
-     FTH_COUNTER_L1_READ_SECTORS, FTH_COUNTER_L1_READ_HIT_PERCENT},
-    {"l1_write_sectors", "L1 write sectors", false, FTH_COUNTER_L1_WRITE_SECTORS, NO_COUNTER,
+    {"l1_read_hit_percent", "L1 read hits %", true, FTH_PROFILE_L1_READ_HITS,
+     FTH_PROFILE_L1_READ_SECTORS, FTH_PROFILE_L1_READ_HIT_PERCENT},
+    {"l1_write_sectors", "L1 write sectors", false, FTH_PROFILE_L1_WRITE_SECTORS, NO_COUNTER,
      NO_COUNTER},
-    {"l2_read_sectors", "L2 read sectors", false, FTH_COUNTER_L2_READ_SECTORS, NO_COUNTER,
+    {"l2_read_sectors", "L2 read sectors", false, FTH_PROFILE_L2_READ_SECTORS, NO_COUNTER,
      NO_COUNTER},
-    {"l2_read_hit_percent", "L2 read hits %", true, FTH_COUNTER_L2_READ_HITS,
-     FTH_COUNTER_L2_READ_SECTORS, FTH_COUNTER_L2_READ_HIT_PERCENT},
-    {"l2_write_sectors", "L2 write sectors", false, FTH_COUNTER_L2_WRITE_SECTORS, NO_COUNTER,
+    {"l2_read_hit_percent", "L2 read hits %", true, FTH_PROFILE_L2_READ_HITS,
+     FTH_PROFILE_L2_READ_SECTORS, FTH_PROFILE_L2_READ_HIT_PERCENT},
+    {"l2_write_sectors", "L2 write sectors", false, FTH_PROFILE_L2_WRITE_SECTORS, NO_COUNTER,
      NO_COUNTER},
-    {"dram_read_bytes", "DRAM read bytes", false, FTH_COUNTER_DRAM_READ_BYTES, NO_COUNTER,
+    {"dram_read_bytes", "DRAM read bytes", false, FTH_PROFILE_DRAM_READ_BYTES, NO_COUNTER,
      NO_COUNTER},
-    {"dram_write_bytes", "DRAM write bytes", false, FTH_COUNTER_DRAM_WRITE_BYTES, NO_COUNTER,
+    {"dram_write_bytes", "DRAM write bytes", false, FTH_PROFILE_DRAM_WRITE_BYTES, NO_COUNTER,
      NO_COUNTER},
-    {"time_us", "Time us", false, FTH_COUNTER_TIME_US, NO_COUNTER, NO_COUNTER},
+    {"time_us", "Time us", false, FTH_PROFILE_TIME_US, NO_COUNTER, NO_COUNTER},
 };
 const size_t fth_profile_figure_count = sizeof fth_profile_figures / sizeof fth_profile_figures[0];
 
 /* Returns the mean of a counter over the launches that have it; NAN: none has. */
-static double mean_value(const struct fth_profile_kernel *kernel, enum fth_counter counter)
+static double mean_value(const struct fth_profile_kernel *kernel, enum fth_profile_counter counter)
 {
     return kernel->values[counter] / (double)kernel->known[counter];
 }
@@ -60,12 +60,12 @@ static double figure_value(const struct fth_profile_kernel *kernel,
 /* Returns whether the GPU counted enough for the error to mean something. Times always count. */
 static bool is_large(const struct fth_profile_kernel *gpu, const struct fth_profile_figure *figure)
 {
-    if (figure->value == FTH_COUNTER_TIME_US)
+    if (figure->value == FTH_PROFILE_TIME_US)
         return true;
     if (figure->is_ratio) /* without a counter of sectors, the ratio is all there is */
         return !(mean_value(gpu, figure->sectors) < MIN_SECTORS);
-    const bool bytes = figure->value == FTH_COUNTER_DRAM_READ_BYTES ||
-                       figure->value == FTH_COUNTER_DRAM_WRITE_BYTES;
+    const bool bytes = figure->value == FTH_PROFILE_DRAM_READ_BYTES ||
+                       figure->value == FTH_PROFILE_DRAM_WRITE_BYTES;
     return mean_value(gpu, figure->value) >= MIN_SECTORS * (bytes ? SECTOR_BYTES : 1);
 }
 

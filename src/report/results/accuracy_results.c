@@ -128,7 +128,7 @@ static void put_json(const struct accuracy *accuracy, struct fth_buffer *out)
 /* Rounds a figure as the text format shows it: ratios and times with two digits, others whole. */
 static double rounded(const struct fth_profile_pair *pair, double value)
 {
-    const bool whole = !pair->figure->is_ratio && pair->figure->value != FTH_COUNTER_TIME_US;
+    const bool whole = !pair->figure->is_ratio && pair->figure->value != FTH_PROFILE_TIME_US;
     return whole ? round(value) : round(100 * value) / 100;
 }
 

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < profile.count; i++) {
         if (!profile.kernels[i].launches)
             abort();
-        for (size_t c = 0; c < FTH_COUNTER_COUNT; c++)
+        for (size_t c = 0; c < FTH_PROFILE_COUNT; c++)
             if (isinf(profile.kernels[i].values[c]))
                 abort();
     }

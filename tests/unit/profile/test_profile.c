@@ -60,13 +60,13 @@ static void raw_page_has_a_launch_per_record(void **state)
     const struct fth_profile_kernel *add = &profile.kernels[0], *mul = &profile.kernels[1];
     assert_string_equal(add->name, "add");
     assert_int_equal(add->launches, 2);
-    assert_float_equal(add->values[FTH_COUNTER_L1_READ_SECTORS], 4000, 0);
-    assert_float_equal(add->values[FTH_COUNTER_L1_READ_HITS], 1000, 0);
-    assert_float_equal(add->values[FTH_COUNTER_TIME_US], 4, 1e-9);
-    assert_float_equal(add->values[FTH_COUNTER_DRAM_READ_BYTES], 3e6, 1e-3);
-    assert_true(isnan(add->values[FTH_COUNTER_L2_READ_SECTORS]));
+    assert_float_equal(add->values[FTH_PROFILE_L1_READ_SECTORS], 4000, 0);
+    assert_float_equal(add->values[FTH_PROFILE_L1_READ_HITS], 1000, 0);
+    assert_float_equal(add->values[FTH_PROFILE_TIME_US], 4, 1e-9);
+    assert_float_equal(add->values[FTH_PROFILE_DRAM_READ_BYTES], 3e6, 1e-3);
+    assert_true(isnan(add->values[FTH_PROFILE_L2_READ_SECTORS]));
     assert_int_equal(mul->launches, 1);
-    assert_true(isnan(mul->values[FTH_COUNTER_L1_READ_HITS]));
+    assert_true(isnan(mul->values[FTH_PROFILE_L1_READ_HITS]));
     fth_profile_fini(&profile);
 }
 
@@ -84,7 +84,7 @@ static void details_page_has_a_metric_per_record(void **state)
     assert_int_equal(profile.count, 1);
     assert_int_equal(profile.kernels[0].launches, 2);
     /* Sectors and bytes state the same; they are not added. */
-    assert_float_equal(profile.kernels[0].values[FTH_COUNTER_DRAM_READ_BYTES], 2100 * 32, 1e-6);
+    assert_float_equal(profile.kernels[0].values[FTH_PROFILE_DRAM_READ_BYTES], 2100 * 32, 1e-6);
     fth_profile_fini(&profile);
 }
 
@@ -121,9 +121,9 @@ static void add_kernel(struct fth_profile *profile, const char *name, uint64_t l
     struct fth_profile_kernel *kernel = fth_profile_kernel(profile, name);
     assert_non_null(kernel);
     kernel->launches = launches;
-    fth_profile_count(kernel, FTH_COUNTER_L1_READ_SECTORS, sectors, launches);
-    fth_profile_count(kernel, FTH_COUNTER_L1_READ_HITS, hits, launches);
-    fth_profile_count(kernel, FTH_COUNTER_TIME_US, us, launches);
+    fth_profile_count(kernel, FTH_PROFILE_L1_READ_SECTORS, sectors, launches);
+    fth_profile_count(kernel, FTH_PROFILE_L1_READ_HITS, hits, launches);
+    fth_profile_count(kernel, FTH_PROFILE_TIME_US, us, launches);
 }
 
 static const struct fth_profile_pair *find_pair(const struct fth_profile_comparison *comparison,
@@ -283,10 +283,10 @@ static void model_rows_are_read(void **state)
     assert_int_equal(fth_model_totals_read("model.json", &profile, &gpu, &error), FTH_OK);
     assert_string_equal(gpu, "NVIDIA H200");
     assert_int_equal(profile.count, 1);
-    static const double expected[FTH_COUNTER_COUNT] = {10,  5,  NAN, 20,  40, 8,
+    static const double expected[FTH_PROFILE_COUNT] = {10,  5,  NAN, 20,  40, 8,
                                                        NAN, 50, 128, 192, NAN};
     assert_int_equal(profile.kernels[0].launches, 3);
-    for (size_t i = 0; i < FTH_COUNTER_COUNT; i++)
+    for (size_t i = 0; i < FTH_PROFILE_COUNT; i++)
         if (isnan(expected[i]))
             assert_true(isnan(profile.kernels[0].values[i]));
         else
