@@ -34,8 +34,8 @@ const struct cli_option cli_fleet_all = {
 const struct cli_option cli_fleet_expect_gpus = {
     "expect-gpus", 0, "N", CLI_WORD_NONE,
     "the exit code is 6 if fewer than N GPUs could be judged (with judge) or measured (with "
-    "check). "
-    "With --store, GPUs of the history that are missing are named"};
+    "check). With --store, GPUs of the history that are missing are named, with check only those "
+    "of this host"};
 const struct cli_option cli_fleet_expect_hosts = {
     "expect-hosts", 0, "FILE", CLI_WORD_FILE,
     "with judge: name the hosts of FILE, one per line, that have no measurement; the exit code is "

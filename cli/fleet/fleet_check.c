@@ -13,6 +13,7 @@ struct check {
     struct fth_fleet *fleet;
     uint64_t runs;
     size_t measured; /* measurements so far */
+    bool started;    /* the options are right, and GPUs were looked for */
 };
 
 /* Inserts the number of the run before the extension of a file name, so that runs do not overwrite
@@ -65,6 +66,7 @@ static int measure(struct check *check, const char *id)
     struct fth_device *device = NULL;
     struct fth_error error = FTH_NO_ERROR;
     int result = cli_open_device_id(check->arguments, id, &device);
+    check->started = check->started || result != CLI_USAGE;
     for (uint64_t run = 0; run < check->runs && result == CLI_DONE; run++) {
         struct fth_gpu *gpu = NULL;
         const enum fth_status status = fth_discover(device, &options, &gpu, &error);
@@ -88,6 +90,7 @@ static int measure_all(struct check *check)
     if (id && strcmp(id, "all") != 0)
         return measure(check, id);
     int result = cli_list_gpus(&list);
+    check->started = result != CLI_DONE;
     const char *pattern = cli_value(check->arguments, &cli_fleet_save);
     if (list.count > 1 && pattern && !strstr(pattern, "%g")) {
         cli_message("--save requires a file name with %%g, such as '%%h-%%g.json', because this "
@@ -122,6 +125,11 @@ static int read_options(struct check *check)
         cli_message("--runs requires a whole number from 1 to %d", MAX_RUNS);
         return CLI_USAGE;
     }
+    if (cli_value(arguments, &cli_fleet_expect_hosts)) {
+        cli_message("'fathom fleet check' measures one host; --expect-hosts is an option of "
+                    "'fathom fleet judge'");
+        return CLI_USAGE;
+    }
     const int expected = cli_fleet_check_expected(arguments);
     return expected == CLI_DONE ? cli_check_output(arguments) : expected;
 }
@@ -141,6 +149,16 @@ static int judge(struct check *check, const struct fth_fleet_judge_options *opti
     return result;
 }
 
+/* The result if nothing was measured. `result` is the exit code of the measurement. */
+static int conclude_nothing(const struct check *check, int result)
+{
+    const char *expected = cli_value(check->arguments, &cli_fleet_expect_gpus);
+    if (!expected || !check->started || result == CLI_INTERRUPTED)
+        return result;
+    cli_message("none of %s expected GPUs was measured", expected);
+    return CLI_UNHEALTHY;
+}
+
 /* The verdict about the GPUs that were measured counts more than the failure of others, unless they
  * are healthy. */
 int cli_fleet_check(const struct cli_arguments *arguments)
@@ -157,7 +175,9 @@ int cli_fleet_check(const struct cli_arguments *arguments)
     if (result == CLI_DONE) {
         cli_catch_interrupts();
         result = measure_all(&check);
-        if (check.measured && result != CLI_INTERRUPTED)
+        if (!check.measured)
+            result = conclude_nothing(&check, result);
+        else if (result != CLI_INTERRUPTED)
             judged = judge(&check, &options);
     }
     fth_fleet_reference_destroy(reference);

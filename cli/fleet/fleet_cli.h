@@ -47,8 +47,8 @@ int cli_fleet_judge_store(const struct cli_arguments *arguments,
  * an error and returns the exit code. */
 int cli_fleet_check_expected(const struct cli_arguments *arguments);
 /* With --expect-gpus or --expect-hosts, adds to a judgement what is missing; with --store, GPUs of
- * the history are named. *complete: nothing is missing. On failure it prints an error and returns
- * the exit code. */
+ * the history are named, with 'check' only those of this host. *complete: nothing is missing. On
+ * failure it prints an error and returns the exit code. */
 int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_judgement *judgement,
                      bool *complete);
 

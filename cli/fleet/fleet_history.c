@@ -76,15 +76,22 @@ int cli_fleet_expect(const struct cli_arguments *arguments, struct fth_fleet_jud
     if (!cli_parse_whole_number(arguments, &cli_fleet_expect_gpus, &gpus))
         return CLI_USAGE;
     options.gpus = (size_t)gpus;
-    /* A node whose driver is not in the reference cannot be judged, but its GPUs are there. */
+    /* A node whose driver is not in the reference cannot be judged, but its GPUs are there. The
+     * other nodes are not measured. */
     options.measured = strcmp(arguments->words[0], "check") == 0;
     if (!gpus && !options.hosts)
         return CLI_DONE;
-    /* cli_fleet_judge_store has reported a history that cannot be read. */
-    if (store && fth_fleet_history_open(store, &reading, &options.history, &error) != FTH_OK)
-        options.history = NULL;
-    error = (struct fth_error)FTH_NO_ERROR;
-    enum fth_status status = fth_fleet_expect(judgement, &options, complete, &error);
+    enum fth_status status =
+        store ? fth_fleet_history_open(store, &reading, &options.history, &error) : FTH_OK;
+    if (status == FTH_NOT_FOUND) {
+        /* It does not exist yet. 'judge' has already said so (cli_fleet_judge_store). */
+        if (options.measured)
+            cli_note("the history '%s' does not exist yet; missing GPUs are not named", store);
+        error = (struct fth_error)FTH_NO_ERROR;
+        status = FTH_OK;
+    }
+    if (status == FTH_OK)
+        status = fth_fleet_expect(judgement, &options, complete, &error);
     fth_fleet_history_close(options.history);
     if (status != FTH_OK)
         return cli_fail(&error);

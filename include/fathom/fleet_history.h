@@ -99,7 +99,9 @@ struct fth_fleet_expect_options {
     /* If GPUs are missing, those of this history that were measured in the last 30 days are named;
      * may be NULL. */
     struct fth_fleet_history *history;
-    bool measured; /* also count the GPUs that could not be judged */
+    /* The GPUs of these hosts were measured just now, and no others: also count the GPUs that could
+     * not be judged, and name only missing GPUs of hosts that the judgement has. */
+    bool measured;
 };
 /* Initialises a struct fth_fleet_expect_options; the arguments are designated initialisers. */
 #define FTH_FLEET_EXPECT_OPTIONS(...) FTH_OPTIONS(struct fth_fleet_expect_options, __VA_ARGS__)

@@ -100,7 +100,8 @@ FTH_API FTH_MUST_USE enum fth_status fth_fleet_refer(struct fth_fleet *fleet,
                                                      const struct fth_fleet_judge_options *options,
                                                      struct fth_fleet_reference **reference,
                                                      struct fth_error *error);
-/* Judges each GPU of a fleet, which must outlive the judgement. `options` may be NULL. */
+/* Judges each GPU of a fleet. The fleet must outlive the judgement, and must not change before the
+ * judgement is released. `options` may be NULL. */
 FTH_API FTH_MUST_USE enum fth_status fth_fleet_judge(struct fth_fleet *fleet,
                                                      const struct fth_fleet_judge_options *options,
                                                      struct fth_fleet_judgement **judgement,

@@ -128,9 +128,11 @@ struct fth_fleet {
     size_t measurement_count, measurement_capacity;
     /* Indices of the measurements, ordered by GPU and time; valid after fth_fleet_arrange. */
     size_t *by_gpu;
+    size_t by_gpu_count; /* of measurements when the fleet was arranged */
     /* Space for one number of each measurement of a GPU, which fth_fleet_gpu_median and
      * fth_fleet_gpu_mode use; valid after fth_fleet_arrange. */
     double *numbers;
+    size_t number_capacity;
     struct fth_fleet_cohort *cohorts;
     size_t cohort_count, cohort_capacity;
     struct fth_fleet_problem *problems; /* files that could not be read or are not of a GPU */

@@ -19,12 +19,15 @@ double fth_fleet_median(double *numbers, size_t count)
     return count % 2 ? numbers[count / 2] : numbers[count / 2 - 1] / 2 + numbers[count / 2] / 2;
 }
 
-/* Copies the numbers of a figure in the measurements of a GPU. Returns how many there are. */
+/* Copies the numbers of a figure in the measurements of a GPU, at most `capacity`. Returns how many
+ * there are. Measurements that were added after fth_fleet_arrange may be left out. */
 static size_t collect(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
-                      uint32_t figure, double *numbers)
+                      uint32_t figure, double *numbers, size_t capacity)
 {
     size_t count = 0;
-    for (size_t i = 0; i < gpu->measurement_count; i++) {
+    for (size_t i = 0; i < gpu->measurement_count && count < capacity &&
+                       gpu->first_measurement + i < fleet->by_gpu_count;
+         i++) {
         const size_t index = fleet->by_gpu[gpu->first_measurement + i];
         const struct fth_fleet_value *value = fth_fleet_find(&fleet->measurements[index], figure);
         if (value && !isnan(value->number))
@@ -38,14 +41,14 @@ double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_flee
 {
     double one;
     double *numbers = gpu->measurement_count > 1 ? fleet->numbers : &one;
-    *count = collect(fleet, gpu, figure, numbers);
+    *count = collect(fleet, gpu, figure, numbers, numbers == &one ? 1 : fleet->number_capacity);
     return *count ? fth_fleet_median(numbers, *count) : NAN;
 }
 
 double fth_fleet_gpu_mode(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
                           uint32_t figure)
 {
-    const size_t count = collect(fleet, gpu, figure, fleet->numbers);
+    const size_t count = collect(fleet, gpu, figure, fleet->numbers, fleet->number_capacity);
     double mode = NAN;
     qsort(fleet->numbers, count, sizeof *fleet->numbers, fth_fleet_compare_numbers);
     for (size_t i = 0, first = 0, most = 0; i < count; i++) {
@@ -149,6 +152,7 @@ static enum fth_status allocate_numbers(struct fth_fleet *fleet, struct fth_erro
         return fth_no_memory(error, operation, NULL);
     free(fleet->numbers);
     fleet->numbers = numbers;
+    fleet->number_capacity = most + 1;
     return FTH_OK;
 }
 
@@ -190,6 +194,7 @@ static enum fth_status order_measurements(struct fth_fleet *fleet, struct fth_er
     free(positions);
     free(fleet->by_gpu);
     fleet->by_gpu = by_gpu;
+    fleet->by_gpu_count = count;
     return FTH_OK;
 }
 

@@ -204,6 +204,7 @@ double fth_reference_round(double number)
 {
     if (!(number >= 100))
         return number;
+    number = fmin(number, 1e300); /* so that rounding does not overflow */
     const double unit = pow(10, floor(log10(number)) - 1);
     return round(number / unit) * unit;
 }

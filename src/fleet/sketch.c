@@ -100,7 +100,8 @@ double fth_sketch_quantile(const struct fth_sketch *sketch, double fraction)
 
 double fth_sketch_upper(const struct fth_sketch *sketch, double fraction, double without)
 {
-    const size_t at = without > 0 ? find_bin(sketch, index_of(without)) : sketch->bin_count;
+    const bool known = without > 0 && isfinite(without);
+    const size_t at = known ? find_bin(sketch, index_of(without)) : sketch->bin_count;
     const bool found = at < sketch->bin_count && sketch->bins[at].index == index_of(without);
     const uint64_t all = sketch->count - found;
     uint64_t seen = 0;

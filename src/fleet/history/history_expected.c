@@ -19,7 +19,8 @@ struct search {
     size_t host_count;
     const char **names; /* of its GPUs in the history, ordered */
     size_t name_count;
-    int64_t newest; /* time of the newest measurement of the fleet; 0: unknown */
+    bool known_hosts; /* only GPUs of the hosts of the fleet can be missing */
+    int64_t newest;   /* time of the newest measurement of the fleet; 0: unknown */
     struct fth_fleet_missing *missing;
     size_t count, capacity;
     struct fth_arena arena; /* owns `names` */
@@ -166,6 +167,8 @@ static void check_gpu(void *user, const struct fth_fleet_history_gpu *gpu)
     if (old || bsearch(&gpu->name, (const void *)search->names, search->name_count,
                        sizeof *search->names, compare_texts))
         return;
+    if (search->known_hosts && !(gpu->host && has_host(search, gpu->host)))
+        return;
     if (gpu->host && !has_host(search, gpu->host)) {
         if (!is_missing_host(search, gpu->host))
             add_missing(search, gpu->host, NULL);
@@ -184,6 +187,7 @@ enum fth_status fth_fleet_expect(struct fth_fleet_judgement *judgement,
     FTH_TRY(fth_options_read("fth_fleet_expect_options", options, &known, sizeof known, error));
     const size_t found = judgement->healthy + judgement->suspect + judgement->failed +
                          (known.measured ? judgement->not_judged : 0);
+    search.known_hosts = known.measured;
     enum fth_status status = collect(&search, error);
     if (status == FTH_OK && known.hosts)
         status = read_hosts(&search, known.hosts, error);

@@ -123,11 +123,24 @@ static bool together(double a, double b)
 
 /* ---- rules; each writes a sentence and returns whether it applies ---- */
 
-/* A figure of zero or an infinite one. Other findings about numbers have no note. */
+static bool is_number(const struct fth_fleet_finding *finding)
+{
+    return finding->kind == FTH_FLEET_RATE || finding->kind == FTH_FLEET_TIME;
+}
+
+/* Returns whether a finding has a note that states its reason. The notes of other rates and times
+ * than impossible ones say what else has changed since earlier measurements
+ * (history/history_judge.c), which is not a reason. */
+static bool has_reason(const struct fth_fleet_finding *finding)
+{
+    return finding->note && !(is_number(finding) && finding->value > 0 && isfinite(finding->value));
+}
+
+/* A figure of zero or an infinite one. */
 static bool impossible_figure(const struct view *view, char *text, size_t size)
 {
     const struct fth_fleet_finding *first = &view->result->findings[0];
-    if ((first->kind != FTH_FLEET_RATE && first->kind != FTH_FLEET_TIME) || !first->note)
+    if (!is_number(first) || !has_reason(first))
         return false;
     fth_format(text, size, "%s", first->note);
     return true;
@@ -231,7 +244,7 @@ static bool narrow_link(const struct view *view, char *text, size_t size)
 static bool own_reason(const struct view *view, char *text, size_t size)
 {
     for (size_t i = 0; i < view->result->finding_count; i++)
-        if (view->result->findings[i].note && view->result->findings[i].worse) {
+        if (has_reason(&view->result->findings[i]) && view->result->findings[i].worse) {
             fth_format(text, size, "%s", view->result->findings[i].note);
             return true;
         }

@@ -106,6 +106,26 @@ struct check {
     double upper; /* MANY: what most other GPUs have at most; NAN: unknown */
 };
 
+/* The same as upper_count for a reference without the distribution of the counter, as earlier
+ * versions wrote it: from the values that it has. `own` is NAN if the GPU is not part of it. */
+static double upper_value(const struct fth_reference_figure *figure, double own)
+{
+    size_t own_index = figure->value_count;
+    uint64_t all = figure->other_gpus, seen = 0;
+    for (size_t i = 0; i < figure->value_count; i++) {
+        all += figure->values[i].gpus;
+        if (fth_strtod(figure->values[i].text, NULL) == own)
+            own_index = i;
+    }
+    all -= !isnan(own) && all > 0;
+    for (size_t i = 0; i < figure->value_count && all > 0; i++) {
+        seen += figure->values[i].gpus - (i == own_index);
+        if (seen > 0 && (double)seen >= MANY_QUANTILE * (double)all)
+            return fth_strtod(figure->values[i].text, NULL);
+    }
+    return NAN; /* no other GPU, or more different values than the reference keeps */
+}
+
 /* Returns what the part MANY_QUANTILE of the other GPUs has at most; NAN: unknown. */
 static double upper_count(const struct check *check, uint32_t index)
 {
@@ -115,6 +135,8 @@ static double upper_count(const struct check *check, uint32_t index)
     /* The value with which the GPU itself is part of the reference; NAN: it is not. */
     const double own =
         check->judge->own ? fth_fleet_gpu_mode(check->judge->fleet, check->gpu, index) : NAN;
+    if (!judged->reference->gpus.count)
+        return upper_value(judged->reference, own);
     /* The distribution has 1 + the number. */
     const double upper = fth_sketch_upper(&judged->reference->gpus, MANY_QUANTILE,
                                           isnan(own) ? NAN : 1 + fth_reference_round(own));

@@ -61,34 +61,46 @@ static double threads_by_capability(int capability)
     return 0;
 }
 
-static void put_sms(struct fth_accel *accel)
+/* Writes the number of threads per SM and the warp size, which are one value. */
+static void put_threads(struct fth_accel *accel)
 {
     struct fth_config *config = &accel->config;
     const double warp = number(accel, "device", "warp_size");
-    const char *remark = fth_config_source(config, "device", "max_threads_per_sm");
+    const char *origin = NULL; /* of a number of threads that the description does not have */
     double threads = number(accel, "device", "max_threads_per_sm");
+    if (isnan(threads)) {
+        threads = threads_by_capability(accel->capability);
+        origin = threads > 0 ? "threads: by the compute capability" : "threads: assumed";
+        threads = threads > 0 ? threads : 2048;
+    }
+    char value[64], remark[96];
+    snprintf(value, sizeof value, "%.0f:%.0f", threads, isnan(warp) ? 32 : warp);
+    snprintf(remark, sizeof remark, "%s%swarp size: assumed", origin ? origin : "",
+             origin ? "; " : "");
+    if (!origin)
+        origin = fth_config_source(config, "device", "max_threads_per_sm");
+    fth_config_put(config, "-gpgpu_shader_core_pipeline", value, isnan(warp) ? remark : origin);
+}
+
+static void put_sms(struct fth_accel *accel)
+{
+    struct fth_config *config = &accel->config;
+    const double registers = number(accel, "registers", "size_bytes") / 4;
+    const double block_registers = number(accel, "device", "max_registers_per_block");
     fth_config_heading(
         config, "SMs. Each is a cluster of its own, as in the configurations of the simulator.");
     fth_config_put_fact(config, "-gpgpu_n_clusters", "device", "sms");
     fth_config_put(config, "-gpgpu_n_cores_per_cluster", "1", NULL);
-    if (isnan(threads)) {
-        threads = threads_by_capability(accel->capability);
-        remark = threads > 0 ? "threads: by the compute capability" : "threads: assumed";
-        threads = threads > 0 ? threads : 2048;
-    }
-    char value[64];
-    snprintf(value, sizeof value, "%.0f:%.0f", threads, isnan(warp) ? 32 : warp);
-    fth_config_put(config, "-gpgpu_shader_core_pipeline", value,
-                   isnan(warp) ? "warp size: assumed" : remark);
+    put_threads(accel);
     fth_config_put_fact(config, "-gpgpu_shader_cta", "device", "max_blocks_per_sm");
-    fth_config_put_number(config, "-gpgpu_shader_registers",
-                          number(accel, "registers", "size_bytes") / 4,
+    fth_config_put_number(config, "-gpgpu_shader_registers", registers,
                           fth_config_source(config, "registers", "size_bytes"));
-    fth_config_put_number(config, "-gpgpu_registers_per_block",
-                          isnan(number(accel, "device", "max_registers_per_block"))
-                              ? number(accel, "registers", "size_bytes") / 4
-                              : number(accel, "device", "max_registers_per_block"),
-                          fth_config_source(config, "device", "max_registers_per_block"));
+    if (isnan(block_registers))
+        fth_config_put_number(config, "-gpgpu_registers_per_block", registers,
+                              "assumed: all registers of an SM");
+    else
+        fth_config_put_fact(config, "-gpgpu_registers_per_block", "device",
+                            "max_registers_per_block");
 }
 
 static void put_shared(struct fth_accel *accel)

@@ -96,7 +96,7 @@ static void finding_cells(const struct fth_fleet_finding *finding, struct fth_bu
         fth_figure_text(finding->figure, finding->usual, &cells[2]);
     else
         cells[2].size = 0;
-    if (!isnan(finding->effect))
+    if (isfinite(finding->effect))
         fth_buffer_format(&cells[3], "%+.1f %%", 100 * finding->effect);
 }
 

@@ -19,6 +19,14 @@ try fleet judge runs-*.json --reference ref.json
 # The machine has one GPU.
 try fleet check --reference ref.json --expect-gpus 1
 try fleet check --reference ref.json --expect-gpus 2; sed -n 2p out
+# A history names the missing GPUs of this host, but not those of other hosts, which are not measured.
+try fleet check --reference ref.json --expect-gpus 2 --store fleet.db
+sed 's/GPU-00000000-1111/GPU-77777777-1111/; s/"pci_bus": {"value": "[^"]*/&7/' one.json >second.json
+fathom fleet add fleet second.json --store fleet.db -q >/dev/null
+try fleet check --reference ref.json --expect-gpus 2 --store fleet.db
+sed -n '2,/^$/p' out | tr '\n' ' ' | sed 's/Missing: [^ ]* /Missing: HOST /; s/ *$//'; echo
+echo 'not a database' >damaged.db
+try fleet check --reference ref.json --expect-gpus 1 --store damaged.db
 # A GPU that the reference does not have cannot be judged, but it is not missing.
 sed 's/"driver": "[^"]*"/"driver": "other"/' ref.json >other.json
 try fleet check --reference other.json --expect-gpus 1
@@ -33,6 +41,11 @@ FATHOM_STANDIN=ecc try fleet check --reference ref.json
 # Without a GPU; a GPU that does not work; wrong options.
 FATHOM_STANDIN=none try fleet check --reference ref.json
 FATHOM_STANDIN=lost-later try fleet check --reference ref.json
+FATHOM_STANDIN=none try fleet check --reference ref.json --expect-gpus 1
+FATHOM_STANDIN=lost-later try fleet check --reference ref.json --expect-gpus 4
+FATHOM_STANDIN=none try fleet check --reference ref.json --device cuda:0 --expect-gpus 1
+try fleet check --reference ref.json --expect-gpus 1 --max-instructions many --device cuda:0
+try fleet check --reference ref.json --expect-hosts ref.json
 try fleet check
 try fleet check --reference ref.json --runs 0
 try fleet check --reference ref.json fleet

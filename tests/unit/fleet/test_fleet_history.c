@@ -525,6 +525,23 @@ static void test_order_and_cause(void **state)
     fth_fleet_destroy(last);
 }
 
+/* What else has changed is not the cause of a change. */
+static void test_cause_with_context(void **state)
+{
+    (void)state;
+    struct fth_fleet *last = new_fleet();
+    keep_days((struct made){.uuid = "GPU-a"}, 8);
+    make(last, (struct made){
+                   .uuid = "GPU-a", .time = day(9), .driver = "590.2", .bandwidth = 4.6e12 * 0.96});
+    struct fth_fleet_judgement *judgement = judge_with_history(last);
+    const struct fth_fleet_result *result = &judgement->results[0];
+    assert_int_equal(result->finding_count, 1);
+    assert_non_null(strstr(result->findings[0].note, "driver 580.1 -> 590.2"));
+    assert_non_null(strstr(result->cause, "Only the memory bandwidth is lower (4.0 %)"));
+    fth_fleet_judgement_destroy(judgement);
+    fth_fleet_destroy(last);
+}
+
 /* The p-values of a GPU without others are right: of 6000 new measurements without a change, 2 %
  * have p < 0.01, because increases and decreases are tested. */
 static void test_lone_gpu(void **state)
@@ -611,6 +628,7 @@ int main(void)
         cmocka_unit_test_teardown(test_measured_exact, remove_store),
         cmocka_unit_test_teardown(test_without_uuid, remove_store),
         cmocka_unit_test_teardown(test_order_and_cause, remove_store),
+        cmocka_unit_test_teardown(test_cause_with_context, remove_store),
         cmocka_unit_test(test_lone_gpu),
         cmocka_unit_test_teardown(test_too_many_figures, remove_store),
     };

@@ -78,6 +78,61 @@ static void test_many_counts(void **state)
     }
 }
 
+/* References of earlier versions have the values of counters, but not their distribution. */
+static void test_counts_of_earlier_versions(void **state)
+{
+    (void)state;
+    const struct cell many = {0, "device.pcie_replays", 1000000, NULL, 0, 0, 0};
+    struct fth_fleet *others = create(), *fleet = create();
+    struct fth_fleet_reference *reference = NULL;
+    add_gpus(others, 20, 1, NULL, 0);
+    add_gpus(fleet, 1, 1, &many, 1);
+    assert_int_equal(fth_fleet_refer(others, NULL, &reference, NULL), FTH_OK);
+    for (size_t i = 0; i < reference->cohorts[0].figure_count; i++)
+        if (strcmp(reference->cohorts[0].figures[i].name, "device.pcie_replays") == 0) {
+            assert_int_equal(reference->cohorts[0].figures[i].gpus.count, 20);
+            fth_sketch_fini(&reference->cohorts[0].figures[i].gpus);
+        }
+    const struct fth_fleet_judge_options options = FTH_FLEET_JUDGE_OPTIONS(.reference = reference);
+    struct fth_fleet_judgement *judgement = judge(fleet, &options);
+    assert_int_equal(judgement->suspect, 1);
+    assert_near(judgement->results[0].findings[0].usual, 12, 0);
+    fth_fleet_judgement_destroy(judgement);
+    fth_fleet_reference_destroy(reference);
+    fth_fleet_destroy(fleet);
+    fth_fleet_destroy(others);
+}
+
+/* A counter near the largest number does not prevent the judgement. */
+static void test_largest_count(void **state)
+{
+    (void)state;
+    const struct cell largest = {0, "device.pcie_replays", 1.79e308, NULL, 0, 0, 0};
+    struct fth_fleet *fleet = create();
+    add_gpus(fleet, 20, 1, &largest, 1);
+    struct fth_fleet_judgement *judgement = judge(fleet, NULL);
+    assert_int_equal(judgement->results[0].verdict, FTH_FLEET_SUSPECT);
+    assert_int_equal(judgement->healthy, 19);
+    fth_fleet_judgement_destroy(judgement);
+    fth_fleet_destroy(fleet);
+}
+
+/* Measurements that are added after the fleet was arranged are not read beyond its space. */
+static void test_grown(void **state)
+{
+    (void)state;
+    struct fth_fleet *fleet = create();
+    size_t count = 0;
+    add_gpus(fleet, 2, 2, NULL, 0);
+    assert_int_equal(fth_fleet_arrange(fleet, NULL, NULL), FTH_OK);
+    add_gpus(fleet, 2, 40, NULL, 0);
+    const uint32_t figure = fth_fleet_figure_find(fleet, "device.sms");
+    assert_near(fth_fleet_gpu_median(fleet, &fleet->gpus[1], figure, &count), 132, 0);
+    assert_int_equal(count, 2);
+    assert_near(fth_fleet_gpu_mode(fleet, &fleet->gpus[0], figure), 132, 0);
+    fth_fleet_destroy(fleet);
+}
+
 /* Only every tenth GPU was measured several times. The noise is that of these. */
 static void test_some_repeated(void **state)
 {
@@ -319,6 +374,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_counts),
+        cmocka_unit_test(test_counts_of_earlier_versions),
+        cmocka_unit_test(test_largest_count),
+        cmocka_unit_test(test_grown),
         cmocka_unit_test(test_states_over_time),
         cmocka_unit_test(test_some_repeated),
         cmocka_unit_test(test_zero),

@@ -133,7 +133,7 @@ static void upper_numbers_leave_one_out(void **state)
     } cases[] = {
         {0, NAN, 1},      {0.25, NAN, 1}, {0.26, NAN, 10}, {0.75, NAN, 10},
         {0.76, NAN, 100}, {1, NAN, 100},  {0.95, 100, 10}, {0.5, 10, 10},
-        {0.6, 1, 10},     {0, 1, 10},     {0.95, 50, 100},
+        {0.6, 1, 10},     {0, 1, 10},     {0.95, 50, 100}, {0.75, INFINITY, 10},
     };
     struct fth_sketch sketch = {0};
     assert_true(isnan(fth_sketch_upper(&sketch, 0.5, NAN)));

@@ -70,6 +70,7 @@ static void fill_fleet(struct filled *filled)
                                        .measurements = filled->measurements,
                                        .measurement_count = GPUS,
                                        .by_gpu = filled->by_gpu,
+                                       .by_gpu_count = GPUS,
                                        .problems = &filled->problem,
                                        .problem_count = 1};
 }
@@ -220,6 +221,19 @@ static void text_names_verdicts_and_reasons(void **state)
                  "memory.read_bytes_per_s     4  4.000 TB/s      1.25        -          3.10\n"
                  "memory.latency_cycles       4         500         -        -             -\n"
                  "Not judged: memory.latency_cycles: too few values\n");
+}
+
+/* An infinite difference has no percentage. */
+static void text_leaves_out_infinite_effects(void **state)
+{
+    (void)state;
+    struct filled *filled = fill();
+    filled->findings[0].effect = INFINITY;
+    char *text = write_judgement("text", filled, false);
+    assert_contains(text, "3.200 TB/s  usually 4.000 TB/s ");
+    assert_null(strstr(text, "inf"));
+    fth_free(text);
+    free(filled);
 }
 
 /* Returns the item of a list, or the member of an object. */
@@ -558,6 +572,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_names_verdicts_and_reasons),
+        cmocka_unit_test(text_leaves_out_infinite_effects),
         cmocka_unit_test(json_can_be_read_again),
         cmocka_unit_test(csv_has_a_row_per_finding),
         cmocka_unit_test(long_form_has_a_row_per_figure),
