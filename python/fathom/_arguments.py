@@ -158,13 +158,14 @@ def _buffer_memory(value: Any, number: int) -> Memory:
 def memory_of(value: Any, number: int) -> Optional[Memory]:
     """Returns the memory of an argument that is a buffer; None: it is a number or a text."""
     if hasattr(value, "__array_interface__"):
-        # Scalars of NumPy have this interface as well. Arrays without dimensions have the member ctypes, scalars do not.
+        # Scalars of NumPy have this interface as well, but unlike arrays without dimensions no member ctypes.
         is_array = value.__array_interface__["shape"] != () or hasattr(value, "ctypes")
         return _array_memory(value, number) if is_array else None
     if hasattr(value, "data_ptr") and hasattr(value, "element_size"):
         return _tensor_memory(value, number)
     if hasattr(value, "__cuda_array_interface__"):
-        raise Invalid("the array is in the memory of a GPU; pass a copy, such as array.get()", "read argument", str(number))
+        cause = "the array is in the memory of a GPU; pass a copy, such as array.get()"
+        raise Invalid(cause, "read argument", str(number))
     if value is None or isinstance(value, (str, bytes, *_VALUES)):
         return None
     return _buffer_memory(value, number) if _has_buffer(value) else None

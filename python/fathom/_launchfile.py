@@ -13,7 +13,7 @@ import math
 import os
 import re
 import struct
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ._library import Invalid, Unsupported
 
@@ -255,7 +255,7 @@ class Arguments:
         self._entry = entry
         self._maps = list(maps)
         self._list: List[_Argument] = []
-        self._names: set = set()
+        self._names: Set[str] = set()
 
     def __len__(self) -> int:
         return len(self._list)

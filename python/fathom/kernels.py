@@ -59,7 +59,7 @@ def _to_array(kind: str, data: Any) -> Any:
 def _differs(memory: Memory, data: Any, memories: list[Optional[Memory]]) -> bool:
     """Returns whether a kernel changed a read-only array, apart from what it shares with arrays that are not."""
     expected = bytearray(ctypes.string_at(memory.address, len(data)))
-    found = data.raw
+    found: bytes = data.raw
     for other in memories:
         if other is not None and other.writable:
             first = min(max(other.address - memory.address, 0), len(expected))
@@ -148,7 +148,7 @@ def run(
         - scalars of NumPy: numbers of their own type,
         - arrays of NumPy, CPU tensors of PyTorch, array.array, bytearray: buffers with the contents of the array.
           After the run, the arrays have the results. Arrays that share memory share a buffer.
-        - None: a null pointer; bytes and ctypes structures: the bytes of a struct,
+        - None: a null pointer; bytes and ctypes structures: the bytes of a struct; numbers of ctypes: their bytes,
         - texts as 'fathom run --arg' takes them, such as "i32:5", "ptr:f32[64]=random" or "{i32:1,f32:2}".
     sizes: named sizes of a launch file, such as {"N": 256}.
     variables: contents of __constant__ and __device__ variables, such as {"table": "f32[64]=random"}.

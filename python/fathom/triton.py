@@ -41,7 +41,7 @@ class ModelWarning(UserWarning):
 
 
 def decorator(gpu: Any = "h200", *, show: bool = True, launches: int = 1,
-              save: Union[str, os.PathLike, None] = None, strict: bool = False,
+              save: Union[str, "os.PathLike[str]", None] = None, strict: bool = False,
               compile_only: bool = False, max_bytes: int = DEFAULT_MAX_BYTES,
               **options: Any) -> Callable[[Any], "ModelledKernel"]:
     """Returns a decorator that models the launches of a Triton kernel.
@@ -89,7 +89,7 @@ class ModelledKernel:
     complete; of older ones, only summary(), to_json() and what it contains are kept (release())."""
 
     def __init__(self, kernel: Any, *, gpu: Any, show: bool, launches: Optional[int],
-                 save: Union[str, os.PathLike, None], strict: bool, compile_only: bool,
+                 save: Union[str, "os.PathLike[str]", None], strict: bool, compile_only: bool,
                  max_bytes: int, options: Dict[str, Any]) -> None:
         self.results = []
         self._kernel = kernel
@@ -158,8 +158,9 @@ class ModelledKernel:
 
     def _launch(self, grid: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Launches the kernel on the GPU and models the launch."""
-        memory: Optional[_launchfile.Memory] = _launchfile.Memory(self._max_bytes)
+        memory: Optional[_launchfile.Memory] = None
         try:
+            memory = _launchfile.Memory(self._max_bytes)
             memory.add((*args, *kwargs.values()))
         except _FAILURES as error:
             self._complain(error)
@@ -324,8 +325,8 @@ def compile_kernel(kernel: Any, grid: Any, args: Tuple[Any, ...], kwargs: Dict[s
     return compiled, shape, values
 
 
-def specialise(parameter: Any, value: Any, path: Tuple[int, ...], constants: Dict, attributes: Dict,
-               ) -> Any:
+def specialise(parameter: Any, value: Any, path: Tuple[int, ...],
+               constants: Dict[Tuple[int, ...], Any], attributes: Dict[Tuple[int, ...], Any]) -> Any:
     """Returns the type of an argument in Triton's signature. Adds its value to `constants` if it is
     one: a constexpr, None, or the integer 1. Adds to `attributes` that it is a multiple of 16.
 
@@ -358,7 +359,8 @@ def specialise(parameter: Any, value: Any, path: Tuple[int, ...], constants: Dic
 
 
 def _specialise_number(value: Any, path: Tuple[int, ...], annotation: str, may_specialise: bool,
-                       aligns: bool, constants: Dict, attributes: Dict) -> str:
+                       aligns: bool, constants: Dict[Tuple[int, ...], Any],
+                       attributes: Dict[Tuple[int, ...], Any]) -> str:
     """Returns the type of a number, as specialise() does."""
     if isinstance(value, bool):
         return annotation or "u1"

@@ -387,7 +387,8 @@ class WithoutGpu(unittest.TestCase):
 
     def test_hooks_of_configurations(self):
         seen = []
-        configs = [fake.Config({"BLOCK": 256}, num_warps=4, pre_hook=seen.append), fake.Config({"BLOCK": 512}, pre_hook=self.fail)]
+        configs = [fake.Config({"BLOCK": 256}, num_warps=4, pre_hook=seen.append),
+                   fake.Config({"BLOCK": 512}, pre_hook=self.fail)]
         kernel = fathom.model(gpu="h200", show=False)(fake.Autotuner(vector_add, configs))
         x, y, out = self.arrays()
         kernel[(4,)](x, y, out, n=1000)
