@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import c_char, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,8 @@ _NAMED = {
     "int32": "s32",
     "int64": "s64",
 }
+# Objects of ctypes that are passed by value, although they have Python's buffer protocol.
+_VALUES = (ctypes.Structure, ctypes.Union, ctypes._SimpleCData)
 
 
 @dataclass
@@ -81,11 +84,33 @@ def _make(address: int, kind: Optional[str], size: int, extent: int, writable: b
     return Memory(address, kind, extent // size, extent, writable, owner)
 
 
+def _field_types(described: Sequence[Any]) -> Iterator[str]:
+    """Yields the types of the fields of a structured array, also of fields that have fields themselves."""
+    for field in described:
+        if isinstance(field[1], str):
+            yield field[1]
+        else:
+            yield from _field_types(field[1])
+
+
+def _check_elements(array: Any, number: int) -> None:
+    """Refuses elements that the library cannot read."""
+    interface = array.__array_interface__
+    types = [interface["typestr"], *_field_types(interface.get("descr") or ())]
+    if getattr(getattr(array, "dtype", None), "hasobject", False) or any(name[1] == "O" for name in types):
+        raise Invalid(
+            "the elements of the array are Python objects; convert it, such as array.astype('float32')",
+            "read argument",
+            str(number),
+        )
+    if any(name[0] == ">" for name in types):
+        raise Invalid("the elements of the array are big-endian", "read argument", str(number))
+
+
 def _array_memory(array: Any, number: int) -> Memory:
+    _check_elements(array, number)
     interface = array.__array_interface__
     typestr, shape = interface["typestr"], interface["shape"]
-    if typestr[0] == ">":
-        raise Invalid("the elements of the array are big-endian", "read argument", str(number))
     letter, size = typestr[1], int(typestr[2:].partition("[")[0])  # "<M8[s]" is a time in seconds
     named = _NAMED.get(str(getattr(array, "dtype", "")))
     kind: Optional[str] = None
@@ -114,18 +139,18 @@ def _tensor_memory(tensor: Any, number: int) -> Memory:
     return _make(tensor.data_ptr(), kind, size, _extent(tensor.shape, strides, size, number), True, tensor)
 
 
-def _buffer_memory(value: Any) -> Memory:
+def _buffer_memory(value: Any, number: int) -> Memory:
     """Returns the memory of a bytearray, an array.array or another object with Python's buffer protocol."""
     view = memoryview(value)
     if not view.contiguous:
-        raise Invalid("the memory is not contiguous", "read argument", repr(value))
+        raise Invalid("the memory is not contiguous", "read argument", str(number))
     kind = {"f": "f32", "d": "f64", "e": "f16"}.get(view.format)
     if kind is None and view.format in tuple("bhilq"):
         kind = f"s{8 * view.itemsize}"
     elif kind is None and view.format in tuple("BHILQ"):
         kind = f"u{8 * view.itemsize}"
     if view.readonly:
-        raise Invalid("the memory is read-only; pass a bytearray or an array", "read argument", repr(value))
+        raise Invalid("the memory is read-only; pass a bytearray or an array", "read argument", str(number))
     owner = (c_char * view.nbytes).from_buffer(value)
     return _make(ctypes.addressof(owner), kind, view.itemsize, view.nbytes, True, owner)
 
@@ -133,17 +158,26 @@ def _buffer_memory(value: Any) -> Memory:
 def memory_of(value: Any, number: int) -> Optional[Memory]:
     """Returns the memory of an argument that is a buffer; None: it is a number or a text."""
     if hasattr(value, "__array_interface__"):
-        # Scalars of NumPy have this interface as well; an array with no dimension is passed as a number.
-        return _array_memory(value, number) if value.__array_interface__["shape"] != () else None
+        # Scalars of NumPy have this interface as well, but unlike arrays without dimensions no member ctypes.
+        is_array = value.__array_interface__["shape"] != () or hasattr(value, "ctypes")
+        return _array_memory(value, number) if is_array else None
     if hasattr(value, "data_ptr") and hasattr(value, "element_size"):
         return _tensor_memory(value, number)
-    if isinstance(value, (str, bytes)) or value is None:
+    if hasattr(value, "__cuda_array_interface__"):
+        cause = "the array is in the memory of a GPU; pass a copy, such as array.get()"
+        raise Invalid(cause, "read argument", str(number))
+    if value is None or isinstance(value, (str, bytes, *_VALUES)):
         return None
+    return _buffer_memory(value, number) if _has_buffer(value) else None
+
+
+def _has_buffer(value: Any) -> bool:
+    """Returns whether an object has Python's buffer protocol."""
     try:
         memoryview(value)
     except TypeError:
-        return None
-    return None if isinstance(value, (ctypes.Structure, ctypes.Union)) else _buffer_memory(value)
+        return False
+    return True
 
 
 def _number_text(value: Any) -> str:
@@ -161,7 +195,7 @@ def _text_of(value: Any, number: int) -> str:
         return value
     if value is None:
         return "null"
-    if isinstance(value, (bytes, ctypes.Structure, ctypes.Union)):
+    if isinstance(value, (bytes, *_VALUES)):
         return "bytes:" + bytes(value).hex()
     if hasattr(value, "__array_interface__"):
         scalar = value.__array_interface__["typestr"]
@@ -180,11 +214,32 @@ def _text_of(value: Any, number: int) -> str:
 
 def _dimensions(shape: Optional[Shape], what: str) -> tuple[int, int, int]:
     """Returns three dimensions; 0 where none is given."""
-    given = [] if shape is None else [shape] if isinstance(shape, int) else list(shape)
-    if len(given) > 3 or any(int(size) < 1 or int(size) > 0x7FFFFFFF for size in given):
+    given = [] if shape is None else _whole_numbers(shape)
+    if given is None or len(given) > 3 or any(size < 1 or size > 0x7FFFFFFF for size in given):
         raise Invalid("expected one to three whole numbers from 1 on", what, str(shape))
-    sizes = [int(size) for size in given] + [0] * (3 - len(given))
+    sizes = given + [0] * (3 - len(given))
     return sizes[0], sizes[1], sizes[2]
+
+
+def _whole_numbers(shape: Any) -> Optional[list[int]]:
+    """Returns the numbers of a shape; None if it has something else, such as a fraction."""
+    try:
+        return [operator.index(shape)]
+    except TypeError:
+        pass
+    try:
+        return [operator.index(size) for size in shape]
+    except TypeError:
+        return None
+
+
+def _listed(args: Optional[Sequence[Any]]) -> Sequence[Any]:
+    """Returns the arguments; refuses an array that is not in a list."""
+    if args is None:
+        return []
+    if not isinstance(args, Sequence) or isinstance(args, (str, bytes)) or _has_buffer(args):
+        raise Invalid("expected a list of the arguments, such as args=[x]", "args", type(args).__name__)
+    return args
 
 
 class Input:
@@ -209,7 +264,8 @@ class Input:
         kernels: Optional[str] = None,
         launches: Optional[tuple[int, int]] = None,
     ) -> None:
-        self.memories = [memory_of(value, index + 1) for index, value in enumerate(args or [])]
+        values = _listed(args)
+        self.memories = [memory_of(value, index + 1) for index, value in enumerate(values)]
         options = c.options(c.fth_launch_options, kernel=encode(kernel), shared_bytes=shared_bytes)
         options.grid[:] = _dimensions(grid, "grid")
         options.block[:] = _dimensions(block, "block")
@@ -222,7 +278,7 @@ class Input:
             options.cluster = (c_uint32 * 3)(*_dimensions(cluster, "cluster"))
         options.sizes, options.size_count = self._settings(sizes)
         options.variables, options.variable_count = self._settings(variables)
-        options.arguments, options.argument_count = self._texts(args or [])
+        options.arguments, options.argument_count = self._texts(values)
         addresses = [memory.address if memory and memory.count else None for memory in self.memories]
         options.contents = (c_void_p * max(len(addresses), 1))(*addresses)
         self.options = options

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import struct
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ._library import Invalid, Unsupported
 
@@ -58,7 +58,7 @@ def element_type(value: Any) -> str:
     """Returns what Triton calls the element type of an array or tensor, such as "fp32"."""
     name = str(value.dtype).rsplit(".", maxsplit=1)[-1]
     if name not in _ELEMENTS:
-        raise Unsupported(f"a buffer with elements of type {value.dtype}")
+        raise Unsupported(f"fathom does not know the type {value.dtype} of the elements")
     return _ELEMENTS[name]
 
 
@@ -149,8 +149,8 @@ def _locate(value: Any) -> Tuple[int, int, int, Any]:
         return start, owner.nbytes, value.__array_interface__["data"][0] - start, owner
     tensor = _unwrap(value)
     if not hasattr(tensor, "untyped_storage"):
-        raise Unsupported(f"an argument of type {type(value).__name__}; pass a PyTorch tensor or a "
-                          "NumPy array")
+        raise Unsupported(f"fathom cannot read an argument of type {type(value).__name__}; pass a "
+                          "PyTorch tensor or a NumPy array")
     storage = tensor.untyped_storage()
     start = storage.data_ptr()
     return start, storage.nbytes(), value.data_ptr() - start, storage
@@ -195,6 +195,8 @@ class Memory:
             copy = _Copy(start, owner)
         else:
             host = owner.cpu()
+            if host.data_ptr() == start:  # memory of the host, such as pinned memory, is not copied
+                host = owner.clone()
             # The original is kept as well, so that no other storage can get its address.
             copy = _Copy(host.data_ptr(), (host, owner))
         self._storages[start] = _Storage(size_bytes, copy)
@@ -253,7 +255,7 @@ class Arguments:
         self._entry = entry
         self._maps = list(maps)
         self._list: List[_Argument] = []
-        self._names: set = set()
+        self._names: Set[str] = set()
 
     def __len__(self) -> int:
         return len(self._list)

@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional, Union, overload
 
 from . import descriptions
 from . import _structs as c
-from ._arguments import Input, Shape
+from ._arguments import Input, Memory, Shape
 from ._library import Handle, Invalid, Operation, PathText, ProgressFunction, call, create, encode, library, text
 from .results import ModelResult
 
@@ -56,7 +56,19 @@ def _to_array(kind: str, data: Any) -> Any:
     return numpy.frombuffer(data, dtype=name or ("uint16" if kind == "bf16" else "uint8")).copy()
 
 
-def _read_buffers(launch: Handle, memories: list[Any]) -> dict[str, Any]:
+def _differs(memory: Memory, data: Any, memories: list[Optional[Memory]]) -> bool:
+    """Returns whether a kernel changed a read-only array, apart from what it shares with arrays that are not."""
+    expected = bytearray(ctypes.string_at(memory.address, len(data)))
+    found: bytes = data.raw
+    for other in memories:
+        if other is not None and other.writable:
+            first = min(max(other.address - memory.address, 0), len(expected))
+            end = min(max(other.address + other.bytes - memory.address, first), len(expected))
+            expected[first:end] = found[first:end]
+    return expected != found
+
+
+def _read_buffers(launch: Handle, memories: list[Optional[Memory]]) -> dict[str, Any]:
     """Copies the results to the arrays of the caller, and returns the buffers that have names."""
     named: dict[str, Any] = {}
     results = []
@@ -70,7 +82,7 @@ def _read_buffers(launch: Handle, memories: list[Any]) -> dict[str, Any]:
             continue
         data = (c_char * size)()
         call("fth_launch_copy", launch, index, byref(view), data, size)
-        if memory is not None and ctypes.string_at(memory.address, size) != data.raw:
+        if memory is not None and _differs(memory, data, memories):
             raise Invalid("the kernel wrote to the array, which is read-only", "read argument", str(view.number))
         if view.name:
             named[text(view.name)] = _to_array(text(view.type), data)
@@ -136,7 +148,7 @@ def run(
         - scalars of NumPy: numbers of their own type,
         - arrays of NumPy, CPU tensors of PyTorch, array.array, bytearray: buffers with the contents of the array.
           After the run, the arrays have the results. Arrays that share memory share a buffer.
-        - None: a null pointer; bytes and ctypes structures: the bytes of a struct,
+        - None: a null pointer; bytes and ctypes structures: the bytes of a struct; numbers of ctypes: their bytes,
         - texts as 'fathom run --arg' takes them, such as "i32:5", "ptr:f32[64]=random" or "{i32:1,f32:2}".
     sizes: named sizes of a launch file, such as {"N": 256}.
     variables: contents of __constant__ and __device__ variables, such as {"table": "f32[64]=random"}.
@@ -403,7 +415,9 @@ def _model(
         if isinstance(source, Trace):
             return source._opened(), None
         given = Input(source, kernel, **launch)
-        return _obtain(given, operation, None, threads, max_instructions), given
+        handle = _obtain(given, operation, None, threads, max_instructions)
+        given.memories.clear()  # the trace does not need the arrays of the caller
+        return handle, given
 
     def compute() -> ModelResult:
         params = _parameters(gpu, set or {}, settings, operation.log)
@@ -452,4 +466,6 @@ def model(source: Any = None, kernel: Optional[str] = None, *, gpu: Any = "h200"
         from . import triton
 
         return triton.decorator(gpu=gpu, **options)
+    if callable(source) or hasattr(source, "run"):
+        raise TypeError('the decorator for Triton kernels needs parentheses, such as @fathom.model(gpu="h200")')
     return _model(source, kernel, gpu, **options)

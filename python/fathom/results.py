@@ -10,7 +10,7 @@ from typing import Any, Optional, Union, cast
 from . import _structs as c
 from . import descriptions
 from ._arguments import Input
-from ._library import Handle, Operation, call_text, create, encode
+from ._library import Handle, Invalid, Operation, call_text, create, encode
 
 _VIEWS = {
     "summary": c.VIEW_SUMMARY,
@@ -68,8 +68,13 @@ class ModelResult:
     def __init__(self, trace: Handle, params: Handle, result: Handle, source: Optional[Input], threads: int) -> None:
         result.keeps = (trace, params)
         self._source = source  # has the temporary file of PTX text, for the lines of kernels without source
-        self._trace, self._params, self._result, self._threads = trace, params, result, threads
+        # The objects of the library; None after release().
+        self._trace: Optional[Handle] = trace
+        self._params: Optional[Handle] = params
+        self._result: Optional[Handle] = result
+        self._threads = threads
         self._hints: Optional[Handle] = None
+        self._has_hints = False
         self._path = source.path if source else None
         self._texts: dict[Any, str] = {}
         self._document: Optional[Record] = None
@@ -77,8 +82,11 @@ class ModelResult:
     # ---- reports of the library ----
 
     def _report(self, format: str, view: str, width: int = 80, colour: bool = False) -> str:
-        key = (format, view, width, colour, self._hints is not None)
+        key = (format, view, width, colour, self._has_hints)
         if key not in self._texts:
+            if view not in _VIEWS:
+                raise Invalid(f"expected one of {', '.join(_VIEWS)}", "view", str(view))
+            self._check_complete(f"{format} {view}")
             folder = os.path.dirname(self._path) if self._path else b""
             more = c.options(c.fth_model_report, sources=view == "source")
             more.folders = (c_char_p * 3)(folder or b".", b".", None)
@@ -105,6 +113,21 @@ class ModelResult:
     def to_csv(self, view: str = "kernels") -> str:
         """Returns a view as CSV."""
         return self._report("csv", view)
+
+    def release(self) -> None:
+        """Closes the trace, which is an open file, and frees the memory of the model.
+
+        What to_json() and summary() return is kept, and so are the members that come from it. Other views, and hints
+        that were not computed before, then raise Invalid.
+        """
+        if self._result is not None:
+            self.to_json()
+            self.summary()
+            self._hints = self._result = self._params = self._trace = self._source = None
+
+    def _check_complete(self, what: str) -> None:
+        if self._result is None:
+            raise Invalid("release() was called for this result, which kept only to_json() and summary()", "show", what)
 
     # ---- members ----
 
@@ -154,7 +177,8 @@ class ModelResult:
         They are computed at the first access, unless model() was called with hints=True. The model runs again
         for each change that is tried.
         """
-        if self._hints is None:
+        if not self._has_hints:
+            self._check_complete("hints")
             operation = Operation()
             operation.run(lambda: self._find_hints(operation))
         return self._rows("hints")
@@ -164,6 +188,7 @@ class ModelResult:
         arguments = (self._trace, self._params, self._result, byref(options))
         self._hints = create("fth_hints_create", "fth_hints_destroy", *arguments)
         self._hints.keeps = (self._result,)
+        self._has_hints = True
         self._document = None
 
     def records(self, rows: str = "kernels") -> list[dict[str, Any]]:

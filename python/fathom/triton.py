@@ -30,16 +30,18 @@ from ._library import Error, Invalid, Unsupported
 DEFAULT_MAX_BYTES = 4 << 30
 """Default limit of the memory of a launch that is copied to the host, in bytes."""
 
-# What can prevent that a launch is modelled, although the kernel can run.
-_FAILURES = (Error, OSError, MemoryError)
+# Errors after which a launch runs but is not modelled. Nothing in the model may stop a launch.
+_FAILURES = (Exception,)
+# Results of a kernel that have all views. Older ones do not keep their trace, an open file.
+_COMPLETE_RESULTS = 32
 
 
 class ModelWarning(UserWarning):
-    """A launch could not be modelled. The kernel itself has run."""
+    """A launch could not be modelled. The kernel itself has run; without a GPU, it was compiled."""
 
 
 def decorator(gpu: Any = "h200", *, show: bool = True, launches: int = 1,
-              save: Union[str, os.PathLike, None] = None, strict: bool = False,
+              save: Union[str, "os.PathLike[str]", None] = None, strict: bool = False,
               compile_only: bool = False, max_bytes: int = DEFAULT_MAX_BYTES,
               **options: Any) -> Callable[[Any], "ModelledKernel"]:
     """Returns a decorator that models the launches of a Triton kernel.
@@ -52,8 +54,10 @@ def decorator(gpu: Any = "h200", *, show: bool = True, launches: int = 1,
     strict: raise an exception if a launch cannot be modelled, instead of a ModelWarning
     compile_only: compile and model, but do not launch the kernel, as on a machine without a GPU
     max_bytes: most bytes of tensors that are copied to host memory for a launch
-    options: passed to fathom.model()
+    options: those of fathom.model() for the model itself, such as hints, sample and what_if
     """
+    _check_options(options)
+
     def decorate(kernel: Any) -> ModelledKernel:
         if not hasattr(kernel, "run") or not hasattr(kernel, "__getitem__"):
             raise TypeError("fathom.model(gpu=...) without a source decorates a Triton kernel: "
@@ -64,15 +68,28 @@ def decorator(gpu: Any = "h200", *, show: bool = True, launches: int = 1,
     return decorate
 
 
+def _check_options(options: Dict[str, Any]) -> None:
+    """Refuses options that the model does not have, before the first launch."""
+    from . import kernels  # not at the top: kernels.model() imports this module
+    parameters = inspect.signature(kernels._model).parameters.values()
+    known = [parameter.name for parameter in parameters
+             if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(f"fathom.model() without a source has no option {', '.join(unknown)}; "
+                        f"those of the model are {', '.join(known)}")
+
+
 class ModelledKernel:
     """A Triton kernel whose launches are modelled. It is launched like the kernel, as
     `kernel[grid](arguments)`, with the same return value, and has the kernel's attributes."""
 
     results: List[Any]
-    """The results of the modelled launches (fathom.ModelResult), the oldest first."""
+    """The results of the modelled launches (fathom.ModelResult), the oldest first. The last 32 are
+    complete; of older ones, only summary(), to_json() and what it contains are kept (release())."""
 
     def __init__(self, kernel: Any, *, gpu: Any, show: bool, launches: Optional[int],
-                 save: Union[str, os.PathLike, None], strict: bool, compile_only: bool,
+                 save: Union[str, "os.PathLike[str]", None], strict: bool, compile_only: bool,
                  max_bytes: int, options: Dict[str, Any]) -> None:
         self.results = []
         self._kernel = kernel
@@ -130,7 +147,10 @@ class ModelledKernel:
             compiled, grid, values = compile_kernel(self._kernel, grid, args, kwargs,
                                                     architecture(self._gpu))
             if self._take():
-                self._model(compiled, grid, values, _launchfile.Memory(self._max_bytes))
+                try:
+                    self._model(compiled, grid, values, _launchfile.Memory(self._max_bytes))
+                except _FAILURES as error:
+                    self._complain(error, level=3)
             return compiled
         if _is_capturing() or not self._take():
             return self._kernel[grid](*args, **kwargs)
@@ -138,8 +158,9 @@ class ModelledKernel:
 
     def _launch(self, grid: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Launches the kernel on the GPU and models the launch."""
-        memory: Optional[_launchfile.Memory] = _launchfile.Memory(self._max_bytes)
+        memory: Optional[_launchfile.Memory] = None
         try:
+            memory = _launchfile.Memory(self._max_bytes)
             memory.add((*args, *kwargs.values()))
         except _FAILURES as error:
             self._complain(error)
@@ -165,12 +186,13 @@ class ModelledKernel:
                 self._complain(error)
         return compiled
 
-    def _complain(self, error: Exception) -> None:
-        """Raises an error, or makes it a warning."""
+    def _complain(self, error: Exception, level: int = 4) -> None:
+        """Raises an error, or makes it a warning at the line of the launch: `level` counts the
+        functions from this one to the one that launches."""
         if self._strict:
             raise error
         warnings.warn(f"fathom cannot model this launch of {self._name()}: {error}", ModelWarning,
-                      stacklevel=5)
+                      stacklevel=level)
 
     def _name(self) -> str:
         """Returns the name of the Python function."""
@@ -190,6 +212,8 @@ class ModelledKernel:
             path = _launchfile.write(folder, compiled, shape, values, memory)
             result = kernels.model(path, gpu=self._gpu, **self._options)
         self.results.append(result)
+        if len(self.results) > _COMPLETE_RESULTS:
+            self.results[-_COMPLETE_RESULTS - 1].release()
         if self._show:
             gpu = getattr(self._gpu, "name", self._gpu)
             print(f"{self._name()}, grid {tuple(shape)}, launch {self._count}, on {gpu}:")
@@ -257,6 +281,8 @@ def _resolve(kernel: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tupl
     while kernel is not jit:
         if getattr(kernel, "configs", None):
             kwargs = {**kwargs, **kernel.configs[0].all_kwargs()}
+            if getattr(kernel.configs[0], "pre_hook", None) is not None:
+                kernel.configs[0].pre_hook({**dict(zip(jit.arg_names, args)), **kwargs})
         elif isinstance(getattr(kernel, "values", None), dict):
             for name, rule in kernel.values.items():
                 kwargs[name] = rule({**dict(zip(jit.arg_names, args)), **kwargs})
@@ -288,16 +314,19 @@ def compile_kernel(kernel: Any, grid: Any, args: Tuple[Any, ...], kwargs: Dict[s
     constants: Dict[Tuple[int, ...], Any] = {}
     attributes: Dict[Tuple[int, ...], Any] = {}
     for index, parameter in enumerate(jit.params):
-        signature[parameter.name] = specialise(parameter, values[parameter.name], (index,),
-                                               constants, attributes)
+        try:
+            signature[parameter.name] = specialise(parameter, values[parameter.name], (index,),
+                                                   constants, attributes)
+        except Error as error:
+            raise type(error)(error.cause, "read argument", parameter.name) from None
     shape = grid(values) if callable(grid) else grid
     source = ASTSource(fn=jit, signature=signature, constexprs=constants, attrs=attributes)
     compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
     return compiled, shape, values
 
 
-def specialise(parameter: Any, value: Any, path: Tuple[int, ...], constants: Dict, attributes: Dict,
-               ) -> Any:
+def specialise(parameter: Any, value: Any, path: Tuple[int, ...],
+               constants: Dict[Tuple[int, ...], Any], attributes: Dict[Tuple[int, ...], Any]) -> Any:
     """Returns the type of an argument in Triton's signature. Adds its value to `constants` if it is
     one: a constexpr, None, or the integer 1. Adds to `attributes` that it is a multiple of 16.
 
@@ -330,14 +359,15 @@ def specialise(parameter: Any, value: Any, path: Tuple[int, ...], constants: Dic
 
 
 def _specialise_number(value: Any, path: Tuple[int, ...], annotation: str, may_specialise: bool,
-                       aligns: bool, constants: Dict, attributes: Dict) -> str:
+                       aligns: bool, constants: Dict[Tuple[int, ...], Any],
+                       attributes: Dict[Tuple[int, ...], Any]) -> str:
     """Returns the type of a number, as specialise() does."""
     if isinstance(value, bool):
         return annotation or "u1"
     if isinstance(value, float):
         return annotation or "fp32"
     if not hasattr(value, "__index__"):
-        raise Unsupported(f"an argument of type {type(value).__name__}")
+        raise Unsupported(f"Triton kernels cannot have arguments of type {type(value).__name__}")
     value = value.__index__()
     if annotation.startswith(("fp", "bf", "u1")):
         return annotation

@@ -30,10 +30,20 @@ class Storage:
     def nbytes(self):
         return len(self.data)
 
-    def cpu(self):
+    def clone(self):
         copy = Storage(len(self.data))
         ctypes.memmove(copy.data, self.data, len(self.data))
         return copy
+
+    def cpu(self):
+        return self.clone()
+
+
+class HostStorage(Storage):
+    """A storage in the memory of the host, such as pinned memory: cpu() does not copy it."""
+
+    def cpu(self):
+        return self
 
 
 class Tensor:
@@ -146,8 +156,8 @@ def kind(value):
 
 
 class Config:
-    def __init__(self, kwargs, num_warps=4):
-        self.kwargs, self.num_warps = kwargs, num_warps
+    def __init__(self, kwargs, num_warps=4, pre_hook=None):
+        self.kwargs, self.num_warps, self.pre_hook = kwargs, num_warps, pre_hook
 
     def all_kwargs(self):
         return {**self.kwargs, "num_warps": self.num_warps}

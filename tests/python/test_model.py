@@ -11,11 +11,12 @@ import tempfile
 import threading
 import types
 import unittest
+import weakref
 from unittest import mock
 
 import fathom
 import numpy
-from fathom import _library, descriptions
+from fathom import _library
 from ptx_texts import AXPY
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -163,7 +164,10 @@ class Models(unittest.TestCase):
         trace = fathom.trace(AXPY, **launch())
         first = fathom.model(trace, gpu="h200")
         self.assertEqual(first.records(), fathom.model(AXPY, gpu="h200", **launch()).records())
-        self.assertLess(fathom.model(trace, what_if=["merge=all"]).kernels[0].l1.sectors[0], first.kernels[0].l1.sectors[0] + 1)
+        x = numpy.zeros(4096, numpy.float32)
+        with fathom.trace(AXPY, **launch(args=[x, x, 1.0, 4096])) as twice:  # both loads read the same sectors
+            sectors = [fathom.model(twice, what_if=edits).kernels[0].l1.sectors[0] for edits in ((), ["merge=all"])]
+        self.assertEqual(sectors, [2 * 512, 512])
         later = fathom.model(trace)
         trace.close()
         self.assertIn("axpy", later.summary())  # the result keeps the trace open
@@ -189,6 +193,41 @@ class Models(unittest.TestCase):
         with self.assertRaises(TypeError):
             fathom.model(PARTICLES, ordres=2)
 
+    def test_views_are_checked(self):
+        with self.assertRaisesRegex(fathom.Invalid, "view 'launch': expected one of summary, kernels, launches"):
+            self.result.text("launch")
+        with self.assertRaisesRegex(fathom.Invalid, "expected one of"):
+            self.result.to_csv("kernel")
+
+    def test_released_results_keep_the_document(self):
+        result = fathom.model(PARTICLES, sizes={"N": 4096})
+        opened = len(os.listdir("/proc/self/fd"))
+        before = (result.to_json(), result.summary(), result.records("levels"))
+        result.release()
+        result.release()
+        self.assertLess(len(os.listdir("/proc/self/fd")), opened)
+        self.assertEqual((result.to_json(), result.summary(), result.records("levels")), before)
+        self.assertIn("step_aos", repr(result))
+        for use in (lambda: result.text("lines"), lambda: result.hints, lambda: result.summary(width=120)):
+            with self.assertRaisesRegex(fathom.Invalid, "release"):
+                use()
+        result = fathom.model(PARTICLES, sizes={"N": 4096}, hints=True)
+        hints = result.hints
+        result.release()
+        self.assertEqual(result.hints, hints)
+
+    def test_results_do_not_keep_arrays(self):
+        options = launch()
+        kept = weakref.ref(options["args"][0])
+        result = fathom.model(AXPY, **options)
+        del options
+        self.assertIsNone(kept())
+        self.assertIn("axpy", result.summary())
+
+    def test_the_decorator_needs_parentheses(self):
+        with self.assertRaisesRegex(TypeError, "parentheses"):
+            fathom.model(lambda: None)
+
     def test_threads_model_at_the_same_time(self):
         results = {}
 
@@ -200,6 +239,7 @@ class Models(unittest.TestCase):
             worker.start()
         for worker in workers:
             worker.join()
+        self.assertEqual(set(results), {"h200", "v100", "a100"})
         for name, records in results.items():
             self.assertEqual(records, fathom.model(PARTICLES, gpu=name, sizes={"N": 16384}).records())
 
@@ -215,11 +255,6 @@ class Html(unittest.TestCase):
         result = fathom.model(PARTICLES, sizes={"N": 4096})
         for shown in (result, fathom.gpu("h200")):
             self.assertIn("<", shown._repr_html_())
-
-    def test_without_the_notebook_module_it_is_text(self):
-        members = {name: value for name, value in vars(fathom).items() if name != "notebook"}
-        with mock.patch.dict(sys.modules, {"fathom.notebook": None}), mock.patch.dict(vars(fathom), members, clear=True):
-            self.assertEqual(descriptions.html("{}", lambda: "a < b"), "<pre>a &lt; b</pre>")
 
     def test_the_report_contains_the_document(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -98,6 +98,15 @@ class Arrays(unittest.TestCase):
             axpy(self.x[::-1], self.y)
         with self.assertRaisesRegex(fathom.Invalid, "big-endian"):
             axpy(self.x.astype(">f4"), self.y)
+        for dtype in ([("a", ">f4")], [("a", "<i4"), ("b", [("c", "<f4"), ("d", ">i2")])]):
+            with self.assertRaisesRegex(fathom.Invalid, "big-endian"):
+                axpy(numpy.zeros(100, dtype), self.y)
+        for dtype in (object, [("a", "<f4"), ("b", object)], [("a", [("b", object)])]):
+            with self.assertRaisesRegex(fathom.Invalid, "argument '2'.*Python objects.*astype"):
+                axpy(self.x, numpy.zeros(100, dtype))
+        cupy = type("ndarray", (), {"__cuda_array_interface__": {}})()
+        with self.assertRaisesRegex(fathom.Invalid, "argument '2'.*memory of a GPU.*array.get"):
+            axpy(self.x, cupy)
 
     def test_read_only_arrays_are_inputs(self):
         self.y.flags.writeable = False
@@ -107,6 +116,20 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(fathom.Invalid, "argument '1'.*read-only"):
             axpy(self.y, self.x)
         numpy.testing.assert_array_equal(self.y, before)
+
+    def test_read_only_views_of_outputs_may_change(self):
+        view = self.x[:]
+        view.flags.writeable = False
+        axpy(self.x, view)
+        numpy.testing.assert_array_equal(self.x, 3 * numpy.arange(100))
+        axpy(view, self.x)  # the writable array has the same memory
+        numpy.testing.assert_array_equal(self.x, 9 * numpy.arange(100))
+        axpy(view, self.x[:10], n=10)
+        self.assertEqual(self.x[5], 9 * 3 * 5)
+        before = self.x.copy()
+        with self.assertRaisesRegex(fathom.Invalid, "argument '1'.*read-only"):
+            axpy(view, self.x[50:60], n=10)  # writes outside of what is writable
+        numpy.testing.assert_array_equal(self.x, before)
 
     def test_a_failed_run_changes_no_array(self):
         module = HEAD + """.visible .entry k(.param .u64 a, .param .u64 b)
@@ -135,8 +158,13 @@ class Arrays(unittest.TestCase):
         memory = array.array("f", range(100))
         axpy(memory, bytearray(self.y.tobytes()), n=100)
         numpy.testing.assert_array_equal(numpy.array(memory), self.expected)
-        with self.assertRaises(fathom.Invalid):
+        with self.assertRaisesRegex(fathom.Invalid, "argument '2'.*read-only"):
             axpy(memory, memoryview(self.y.tobytes()), n=100)
+
+    def test_arrays_without_dimensions_are_buffers(self):
+        x, y = numpy.array(3, numpy.float32), numpy.array(5, numpy.float32)
+        axpy(x, y, n=1)
+        self.assertEqual((x, y), (11, 5))
 
     def test_tensors(self):
         x = Tensor(self.x, "torch.float32")
@@ -173,6 +201,13 @@ class Numbers(unittest.TestCase):
             self.assertEqual(stored, packed + half.tobytes() + b"\x01")
         self.assertEqual(self.store(bytes(16), None, "u16:9", numpy.uint8(200))[16:], bytes(8) + b"\x09\0\xc8")
 
+    def test_numbers_of_ctypes(self):
+        stored = self.store(bytes(16), ctypes.c_int64(-3), ctypes.c_uint16(9), ctypes.c_uint8(200))
+        self.assertEqual(stored[16:], struct.pack("=qHB", -3, 9, 200))
+        x, y = numpy.ones(2, numpy.float32), numpy.zeros(2, numpy.float32)
+        fathom.run(AXPY, block=64, args=[x, y, ctypes.c_float(2.5), ctypes.c_int(1)])
+        self.assertEqual(list(x), [2.5, 1])
+
     def test_python_numbers_have_the_type_of_the_parameter(self):
         x, y = numpy.ones(2, numpy.float32), numpy.zeros(2, numpy.float32)
         for a, expected in [(3, 3), (0.1, numpy.float32(0.1)), (True, 1), (float("inf"), numpy.inf), (-1e-3, numpy.float32(-1e-3))]:
@@ -194,8 +229,18 @@ class Numbers(unittest.TestCase):
                 fathom.run(AXPY, args=args)
         with self.assertRaisesRegex(fathom.Invalid, "one to three"):
             fathom.run(AXPY, grid=(1, 2, 3, 4), args=[x, x, 1.0, 4])
-        with self.assertRaisesRegex(fathom.Invalid, "one to three"):
-            fathom.run(AXPY, grid=0, args=[x, x, 1.0, 4])
+        for grid in (0, 1.9, (1.9,), "1", (1, None), numpy.zeros((1, 1), int)):
+            with self.assertRaisesRegex(fathom.Invalid, "grid '.*one to three"):
+                fathom.run(AXPY, grid=grid, args=[x, x, 1.0, 4])
+        for args in (x, bytearray(4), "i32:5", {}):
+            with self.assertRaisesRegex(fathom.Invalid, "expected a list of the arguments"):
+                fathom.run(AXPY, args=args)
+
+    def test_shapes_of_numpy(self):
+        for shape in (numpy.int64(2), numpy.array(2), (numpy.uint8(2),), numpy.array([2, 1])):
+            x = numpy.ones(128, numpy.float32)
+            fathom.run(AXPY, grid=shape, block=(numpy.int32(64), 1), args=[x, x, 1.0, 128])
+            self.assertTrue((x == 2).all())
 
 
 class Launches(unittest.TestCase):
@@ -238,9 +283,10 @@ class Launches(unittest.TestCase):
         self.assertEqual(fathom.run(PRINT, block=3).output, "hi\n" * 3)
 
     def test_copy_orders(self):
-        x = numpy.ones(4, numpy.float32)
         for order in ["early", "late", "random"]:
+            x = numpy.ones(4, numpy.float32)
             axpy(x, x.copy(), copy_order=order)
+            self.assertEqual(list(x), [3] * 4)
         with self.assertRaisesRegex(fathom.Invalid, "late, early, random"):
             axpy(x, x, copy_order="now")
 

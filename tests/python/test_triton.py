@@ -2,6 +2,7 @@
 Triton (fake_triton.py), so that they need neither Triton nor a GPU."""
 import array
 import ctypes
+import inspect
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import fake_triton as fake  # pylint: disable=wrong-import-position
@@ -125,6 +127,12 @@ class Launches(unittest.TestCase):
         kernel[(2,)](*buffers, ROWS=32, WIDTH=64)
         self.assertEqual(list(buffers[1].values), [0] * 64)
         self.assertEqual(figures(kernel.results[0]), expected("indices/gather_rows.json"))
+        # The same if the indices are in pinned memory, which cpu() does not copy.
+        pinned = fake.Tensor(indices, "int32", fake.HostStorage(4 * 64))
+        kernel.model_next()
+        kernel[(2,)](buffers[0], pinned, buffers[2], ROWS=32, WIDTH=64)
+        self.assertEqual(list(pinned.values), [0] * 64)
+        self.assertEqual(figures(kernel.results.pop()), expected("indices/gather_rows.json"))
         # With the indices after the launch, every row is the same, and less is read from memory.
         kernel.model_next()
         kernel[(2,)](*buffers, ROWS=32, WIDTH=64)
@@ -262,6 +270,45 @@ class Launches(unittest.TestCase):
         with self.assertWarnsRegex(decorators.ModelWarning, "has not compiled PTX"):
             kernel[(1,)](vectors()[0])
 
+    def test_every_failure_is_a_warning(self):
+        """Failures before the launch (of a copy) and after it (of the model) do not stop the launch."""
+        for owner, name in ((fake.Storage, "cpu"), (_launchfile, "write")):
+            for failure in (RuntimeError, KeyError, AssertionError, RecursionError):
+                with mock.patch.object(owner, name, side_effect=failure("unexpected")):
+                    kernel = self.model(vector_add, strict=False)
+                    runs = vector_add.runs
+                    with self.assertWarnsRegex(decorators.ModelWarning, "unexpected"):
+                        kernel[(4,)](*vectors(), 1000)
+                    self.assertEqual(vector_add.runs, runs + 1)
+                    with self.assertRaises(failure):
+                        self.model(vector_add)[(4,)](*vectors(), 1000)
+
+    def test_warnings_are_at_the_line_of_the_launch(self):
+        kernel = self.model(vector_add, strict=False, max_bytes=8000)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            kernel[(4,)](*vectors(), 1000); line = inspect.currentframe().f_lineno  # noqa: E702
+        self.assertEqual([(one.filename, one.lineno) for one in caught], [(__file__, line)])
+
+    def test_old_results_are_released(self):
+        kernel = self.model(vector_add, launches=None)
+        with mock.patch.object(decorators, "_COMPLETE_RESULTS", 2):
+            for _ in range(4):
+                kernel[(4,)](*vectors(), 1000)
+        self.assertEqual(len(kernel.results), 4)
+        self.assertEqual(kernel.results[0].records(), kernel.results[3].records())
+        for old in kernel.results[:2]:
+            with self.assertRaisesRegex(fathom.Invalid, "release"):
+                old.text("lines")
+        for complete in kernel.results[2:]:
+            self.assertIn("vector_add", complete.text("lines"))
+
+    def test_options_are_checked(self):
+        with self.assertRaisesRegex(TypeError, "no option hnts, stict; .*hints"):
+            fathom.model(gpu="h200", stict=True, hnts=True)
+        with self.assertRaisesRegex(TypeError, "parentheses"):
+            fathom.model(vector_add)
+
     def test_a_kernel_that_reads_out_of_bounds(self):
         x, y, _ = vectors()
         with self.assertRaises(fathom.Error):
@@ -337,6 +384,38 @@ class WithoutGpu(unittest.TestCase):
         kernel[lambda meta: (-(-meta["n"] // meta["BLOCK"]),)](*self.arrays())
         self.assertEqual(figures(kernel.results[0]), expected("rows/vector_add.json"))
         self.assertEqual(self.calls[0][2], {"num_warps": 4})
+
+    def test_hooks_of_configurations(self):
+        seen = []
+        configs = [fake.Config({"BLOCK": 256}, num_warps=4, pre_hook=seen.append),
+                   fake.Config({"BLOCK": 512}, pre_hook=self.fail)]
+        kernel = fathom.model(gpu="h200", show=False)(fake.Autotuner(vector_add, configs))
+        x, y, out = self.arrays()
+        kernel[(4,)](x, y, out, n=1000)
+        (values,) = seen
+        self.assertIs(values["x_ptr"], x)
+        self.assertEqual((values["n"], values["BLOCK"], values["num_warps"]), (1000, 256, 4))
+
+    def test_failures_are_warnings(self):
+        kernel = fathom.model(gpu="h200", show=False, max_bytes=8000)(vector_add)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            compiled = kernel[(4,)](*self.arrays(), 1000); line = inspect.currentframe().f_lineno  # noqa: E702
+        self.assertIsInstance(compiled, fake.CompiledKernel)
+        self.assertEqual([(one.category, one.filename, one.lineno) for one in caught],
+                         [(decorators.ModelWarning, __file__, line)])
+        self.assertIn("more than 8000 bytes", str(caught[0].message))
+        with self.assertRaisesRegex(fathom.Error, "more than 8000 bytes"):
+            fathom.model(gpu="h200", show=False, max_bytes=8000, strict=True)(vector_add)[(4,)](*self.arrays(), 1000)
+
+    def test_errors_name_the_argument(self):
+        x, y, _ = self.arrays()
+        kernel = fathom.model(gpu="h200", show=False)(vector_add)
+        for arguments, message in (((x, y, x, "many"), "argument 'n': .* type str"),
+                                   ((x, y, x, (1, "many")), "argument 'n': .* type str"),
+                                   ((x, y.astype(object), x, 1000), "argument 'y_ptr': .* type object")):
+            with self.assertRaisesRegex(fathom.Unsupported, message):
+                kernel[(4,)](*arguments)
 
     def test_arrays_on_a_machine_with_a_gpu(self):
         self.calls = fake.install(gpu=True)
