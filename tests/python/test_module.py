@@ -69,7 +69,9 @@ class Loading(unittest.TestCase):
 class Interrupts(unittest.TestCase):
     def interrupt(self, code, expected="KeyboardInterrupt"):
         """Runs Python code, sends Ctrl-C when it has printed a line, and returns the seconds until it ended."""
-        code = "import fathom, sys\nfrom ptx_texts import SPIN\nprint(flush=True)\n" + code
+        # A shell that runs the tests in the background makes its children ignore Ctrl-C.
+        code = ("import fathom, signal, sys\nfrom ptx_texts import SPIN\n"
+                "signal.signal(signal.SIGINT, signal.default_int_handler)\nprint(flush=True)\n" + code)
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}/python:{pathlib.Path(__file__).parent}"}
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               cwd=ROOT, env=environment) as process:
