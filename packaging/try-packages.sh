@@ -37,4 +37,26 @@ else
     echo "$left" | sed 's/^/# /'
     failed=1
 fi
+
+# The wheel, if it was built, without the packages: the example of the README prints what the README shows.
+cat >/tmp/try-wheel.py <<'EOF'
+import re, subprocess, sys
+text = open("README.md", encoding="utf-8").read()
+code, expected = re.search(r"```python\n(.*?)```\n+```text\n(.*?)```", text, re.S).groups()
+printed = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+sys.exit(0 if printed.split() == expected.split() else "it printed:\n" + printed)
+EOF
+if ls ./fathom-*.whl >/dev/null 2>&1; then
+    install python3-pip python3-numpy
+    if python3 -m pip install --no-index --target /tmp/wheel ./fathom-*.whl >/tmp/wheel.log 2>&1 &&
+        PYTHONPATH=/tmp/wheel python3 /tmp/try-wheel.py >>/tmp/wheel.log 2>&1; then
+        echo 'ok 1 - pip installs the wheel, with which the example of the README works'
+    else
+        echo 'not ok 1 - pip installs the wheel, with which the example of the README works'
+        tail -n 20 /tmp/wheel.log | sed 's/^/# /'
+        failed=1
+    fi
+else
+    echo 'ok 1 - the wheel works # SKIP it was not built; make dist does'
+fi
 exit $failed
