@@ -39,7 +39,7 @@ static size_t collect(const struct fth_fleet *fleet, const struct fth_fleet_gpu 
 double fth_fleet_gpu_median(const struct fth_fleet *fleet, const struct fth_fleet_gpu *gpu,
                             uint32_t figure, size_t *count)
 {
-    double one;
+    double one = NAN;
     double *numbers = gpu->measurement_count > 1 ? fleet->numbers : &one;
     *count = collect(fleet, gpu, figure, numbers, numbers == &one ? 1 : fleet->number_capacity);
     return *count ? fth_fleet_median(numbers, *count) : NAN;

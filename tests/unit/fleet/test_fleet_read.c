@@ -232,7 +232,7 @@ static void many_damaged_lines_are_counted(void **state)
                     "50 lines cannot be read; the first is line 2, column 1");
     /* The same file again is another problem, and so is a single line. */
     assert_int_equal(add_path(fleet, "many.jsonl", 2, NULL), FTH_OK);
-    write_plain("many.jsonl", text, strlen(text) - 2 * 49);
+    write_plain("many.jsonl", text, strlen(text) - (size_t)2 * 49);
     assert_int_equal(add_path(fleet, "many.jsonl", 2, NULL), FTH_OK);
     assert_int_equal(fleet->problem_count, 3);
     assert_contains(fth_fleet_problem_at(fleet, 1, NULL), "50 lines cannot");
