@@ -78,7 +78,7 @@ def _contiguous(shape: Sequence[int], size: int) -> list[int]:
 
 
 def _make(address: int, kind: Optional[str], size: int, extent: int, writable: bool, owner: Any) -> Memory:
-    """Makes a Memory; elements without a type of libfathom become bytes."""
+    """Makes a Memory. If libfathom has no type for the elements, the Memory consists of bytes."""
     if kind is None or extent % size:
         kind, size = "u8", 1
     return Memory(address, kind, extent // size, extent, writable, owner)

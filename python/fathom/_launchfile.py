@@ -400,7 +400,7 @@ def write(folder: str, compiled: Any, grid: Sequence[int], values: Dict[str, Any
           memory: Memory) -> str:
     """Writes a launch of a compiled kernel to `folder`: launch.json, kernel.ptx and the contents of
     the buffers. `values` has the value of every parameter of the Python function. Returns the path
-    of the launch file."""
+    to launch.json."""
     ptx = compiled.asm["ptx"]
     metadata = compiled.metadata
     entry = find_entry(ptx, getattr(metadata, "name", None))

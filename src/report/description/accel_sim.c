@@ -134,12 +134,7 @@ static void put_latencies(struct fth_accel *accel)
                                "- L2 hit. The simulator adds the cycles of its pipelines, queues "
                                "and interconnect, so that all latencies of this file are upper "
                                "bounds.");
-    if (l2 > l1)
-        fth_config_put_number(config, "-gpgpu_l2_rop_latency", round(l2 - l1),
-                              fth_config_source(config, "l2", "latency_cycles"));
-    if (memory > l2)
-        fth_config_put_number(config, "-dram_latency", round(memory - l2),
-                              fth_config_source(config, "memory", "latency_cycles"));
+    fth_config_put_latencies(config, l1, l2, memory, "-gpgpu_l2_rop_latency", "-dram_latency");
 }
 
 /* Returns the clock of the DRAM at which all controllers together have the peak bandwidth of the

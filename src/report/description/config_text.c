@@ -74,6 +74,17 @@ void fth_config_put_fact(struct fth_config *config, const char *key, const char 
                           fth_config_source(config, section, name));
 }
 
+void fth_config_put_latencies(struct fth_config *config, double l1, double l2, double memory,
+                              const char *l2_key, const char *memory_key)
+{
+    if (l2 > l1)
+        fth_config_put_number(config, l2_key, round(l2 - l1),
+                              fth_config_source(config, "l2", "latency_cycles"));
+    if (memory > l2)
+        fth_config_put_number(config, memory_key, round(memory - l2),
+                              fth_config_source(config, "memory", "latency_cycles"));
+}
+
 enum fth_status fth_config_check(const struct fth_gpu *gpu, const char *operation,
                                  struct fth_error *error)
 {

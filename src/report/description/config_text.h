@@ -30,6 +30,10 @@ void fth_config_put_number(struct fth_config *config, const char *key, double nu
 /* The same for an attribute of the description, with its source as the remark. */
 void fth_config_put_fact(struct fth_config *config, const char *key, const char *section,
                          const char *name);
+/* Appends what the L2 and the memory add to the latency of the level before them, in cycles, each
+ * with its key. Appends nothing for a latency that is unknown (NAN) or not larger. */
+void fth_config_put_latencies(struct fth_config *config, double l1, double l2, double memory,
+                              const char *l2_key, const char *memory_key);
 /* Fails with FTH_INVALID if the description is that of a CPU, or does not have the number of SMs.
  * `operation` is for the error. */
 FTH_MUST_USE enum fth_status fth_config_check(const struct fth_gpu *gpu, const char *operation,

@@ -251,12 +251,7 @@ static void put_latencies(struct gem5 *gem5)
         fth_config_heading(config, "Latencies behind the L1, in GPU cycles: L2 hit - L1 hit, and "
                                    "memory - L2 hit. gem5 adds the cycles of its networks and of "
                                    "its DRAM model, so that these are upper bounds.");
-    if (l2 > l1)
-        fth_config_put_number(config, "--TCC_latency", round(l2 - l1),
-                              fth_config_source(config, "l2", "latency_cycles"));
-    if (memory > l2)
-        fth_config_put_number(config, "--gpu-to-dir-latency", round(memory - l2),
-                              fth_config_source(config, "memory", "latency_cycles"));
+    fth_config_put_latencies(config, l1, l2, memory, "--TCC_latency", "--gpu-to-dir-latency");
     fth_config_heading(config, "Not written: memory (gem5 models it with --dgpu-mem-type and "
                                "--dgpu-num-dirs), an L3, TLBs (gem5 has pages of 4 KiB), and "
                                "bandwidths.");
