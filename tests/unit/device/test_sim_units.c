@@ -546,6 +546,30 @@ static void list_facts(const struct fth_gpu *gpu, const char *section, char *tex
     }
 }
 
+/* Checks the facts that the GPU reports, and a copy of them. */
+static void assert_facts(const char *elements, const char *device, const char *expected)
+{
+    struct fth_sim_plan plan;
+    struct fth_gpu *gpu = read_gpu(elements, device, ""), *facts = NULL, *copy = NULL;
+    char text[2048] = "", copied[2048] = "";
+    assert_int_equal(fth_sim_plan_init(&plan, gpu, NULL), FTH_OK);
+    assert_int_equal(fth_sim_facts_create(gpu, &plan, &facts, NULL), FTH_OK);
+    assert_int_equal(fth_gpu_create(&copy, NULL), FTH_OK);
+    assert_int_equal(fth_sim_facts_copy(facts, copy, NULL), FTH_OK);
+    list_facts(facts, "device", text, sizeof text);
+    list_facts(copy, "device", copied, sizeof copied);
+    for (size_t k = 0; k < fth_gpu_element_count(facts); k++) {
+        list_facts(facts, fth_gpu_element_name(facts, k), text, sizeof text);
+        list_facts(copy, fth_gpu_element_name(facts, k), copied, sizeof copied);
+    }
+    assert_string_equal(text, expected);
+    assert_string_equal(copied, expected);
+    fth_gpu_destroy(gpu);
+    fth_gpu_destroy(facts);
+    fth_gpu_destroy(copy);
+    fth_sim_plan_fini(&plan);
+}
+
 /* A simulated GPU reports what a driver would: no latencies and no sizes of caches in the SM. */
 static void facts_are_those_of_a_driver(void **state)
 {
@@ -588,28 +612,8 @@ static void facts_are_those_of_a_driver(void **state)
          "device.sms=16\ndevice.backend=simulated\nmemory.scope=gpu (none)\n"
          "memory.size_bytes=17179869184\n"},
     };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_sim_plan plan;
-        struct fth_gpu *gpu = read_gpu(rows[i].elements, rows[i].device, ""), *facts = NULL,
-                       *copy = NULL;
-        char text[2048] = "", copied[2048] = "";
-        assert_int_equal(fth_sim_plan_init(&plan, gpu, NULL), FTH_OK);
-        assert_int_equal(fth_sim_facts_create(gpu, &plan, &facts, NULL), FTH_OK);
-        assert_int_equal(fth_gpu_create(&copy, NULL), FTH_OK);
-        assert_int_equal(fth_sim_facts_copy(facts, copy, NULL), FTH_OK);
-        list_facts(facts, "device", text, sizeof text);
-        list_facts(copy, "device", copied, sizeof copied);
-        for (size_t k = 0; k < fth_gpu_element_count(facts); k++) {
-            list_facts(facts, fth_gpu_element_name(facts, k), text, sizeof text);
-            list_facts(copy, fth_gpu_element_name(facts, k), copied, sizeof copied);
-        }
-        assert_string_equal(text, rows[i].facts);
-        assert_string_equal(copied, rows[i].facts);
-        fth_gpu_destroy(gpu);
-        fth_gpu_destroy(facts);
-        fth_gpu_destroy(copy);
-        fth_sim_plan_fini(&plan);
-    }
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        assert_facts(rows[i].elements, rows[i].device, rows[i].facts);
 }
 
 int main(void)
