@@ -306,13 +306,84 @@ static void test_student(void **state)
     assert_near(fth_student_quantile(0.5, 4), 0, 0);
 }
 
+/* A GPU whose value is rare, but to be expected among 2000 GPUs that differ that much, is suspect
+ * and has not failed: also if its node judges it alone, against the reference of the fleet. */
+static void test_severity_of_a_node(void **state)
+{
+    (void)state;
+    struct made_plan plan = {.gpus = 2000, .runs = 1, .seed = 6, .scale = 3};
+    struct fth_fleet *others, *fleet;
+    struct fth_fleet_reference *reference = NULL;
+    fth_fleet_judgement_destroy(made_judge(&plan, NULL, &others));
+    assert_int_equal(fth_fleet_refer(others, NULL, &reference, NULL), FTH_OK);
+    const struct fth_fleet_judge_options options = FTH_FLEET_JUDGE_OPTIONS(.reference = reference);
+    static const struct {
+        double factor;
+        enum fth_fleet_verdict verdict;
+    } cases[] = {{0.93, FTH_FLEET_SUSPECT}, {0.8, FTH_FLEET_FAILED}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        plan = (struct made_plan){.gpus = 1,
+                                  .runs = 1,
+                                  .seed = 3,
+                                  .faulty = 1,
+                                  .faults = {{"memory.read_bytes", cases[i].factor, 0}}};
+        struct fth_fleet_judgement *judgement = made_judge(&plan, &options, &fleet);
+        assert_int_equal(judgement->results[0].verdict, cases[i].verdict);
+        assert_string_equal(judgement->results[0].findings[0].figure, "memory.read_bytes_per_s");
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(fleet);
+    }
+    fth_fleet_reference_destroy(reference);
+    fth_fleet_destroy(others);
+}
+
+/* A GPU without a main figure that the others have is suspect. If many GPUs lack the figure, it is
+ * one that the model does not always have. */
+static void test_lacking_figures(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t gpus, without, suspect;
+    } cases[] = {{20, 0, 0}, {20, 1, 1}, {41, 3, 3}, {41, 5, 0}, {3, 1, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const struct made_plan plan = {.gpus = cases[i].gpus, .runs = 2, .seed = 6};
+        struct fth_fleet *fleet = create();
+        made_add(fleet, &plan);
+        /* The first GPUs lose the first two figures, which are bandwidths of the memory. */
+        for (size_t j = 0; j < 2 * cases[i].without; j++) {
+            fleet->measurements[j].values += 2;
+            fleet->measurements[j].value_count -= 2;
+        }
+        struct fth_fleet_judgement *judgement = judge(fleet, NULL);
+        if (judgement->suspect != cases[i].suspect)
+            fail_msg("case %zu: %zu GPUs are suspect", i, judgement->suspect);
+        assert_int_equal(judgement->healthy, cases[i].gpus - cases[i].suspect);
+        const struct fth_fleet_result *result = &judgement->results[0];
+        assert_int_equal(result->finding_count, cases[i].suspect ? 2 : 0);
+        if (result->finding_count) {
+            assert_string_equal(result->findings[0].figure, "memory.read_bytes_per_s");
+            assert_string_equal(result->findings[1].figure, "memory.write_bytes_per_s");
+            assert_string_equal(result->findings[1].text, "unknown");
+            assert_near(result->findings[0].usual, 4.6e12, 0.1e12);
+            assert_contains(result->cause, "could not be measured completely");
+        }
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(fleet);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_simulated), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_reference), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_options),
         cmocka_unit_test(test_student),
+        cmocka_unit_test(test_severity_of_a_node),
+        cmocka_unit_test(test_lacking_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
