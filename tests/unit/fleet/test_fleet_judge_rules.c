@@ -36,10 +36,12 @@ static const struct {
      "NVLinks are inactive"},
     {20,
      1,
-     {0, "device.ecc_uncorrectable", 1, NULL, 0, 0, 0},
+     {0, "device.ecc_uncorrectable_volatile", 1, NULL, 0, 0, 0},
      FTH_FLEET_FAILED,
-     "could not correct"},
-    {20, 1, {0, "memory.ecc_uncorrectable", 2, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "of the memory"},
+     "since the driver was loaded: reset the GPU"},
+    /* Errors of the years before, which a reset has repaired. */
+    {20, 1, {0, "device.ecc_uncorrectable", 1, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20, 1, {0, "memory.ecc_uncorrectable", 2, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
     {20, 1, {0, "memory.ecc_correctable", 20, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
     {20,
      1,
@@ -92,6 +94,35 @@ static void test_rows(void **state)
             assert_contains(result->cause, rows[i].cause);
         if (judgement->healthy < rows[i].gpus - 1)
             fail_msg("row %zu: %zu of %zu are healthy", i, judgement->healthy, rows[i].gpus);
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(fleet);
+    }
+}
+
+/* Without the counter of errors since the driver was loaded, those since the GPU was made count. */
+static void test_errors_without_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *figure, *cause;
+    } cases[] = {{"device.ecc_uncorrectable", "could not correct."},
+                 {"memory.ecc_uncorrectable", "of the memory that it could not correct."}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const struct cell cell = {0, cases[i].figure, 1, NULL, 0, 0, 0};
+        struct fth_fleet *fleet = create();
+        add_gpus(fleet, 20, 1, &cell, 1);
+        const uint32_t recent = fth_fleet_figure_find(fleet, "device.ecc_uncorrectable_volatile");
+        for (size_t m = 0; m < fleet->measurement_count; m++) {
+            struct fth_fleet_value *values =
+                (struct fth_fleet_value *)(uintptr_t)fleet->measurements[m].values;
+            const size_t at = (size_t)(fth_fleet_find(&fleet->measurements[m], recent) - values);
+            const size_t after = --fleet->measurements[m].value_count - at;
+            memmove(&values[at], &values[at + 1], after * sizeof *values);
+        }
+        struct fth_fleet_judgement *judgement = judge(fleet, NULL);
+        assert_int_equal(judgement->results[0].verdict, FTH_FLEET_FAILED);
+        assert_contains(judgement->results[0].cause, cases[i].cause);
+        assert_int_equal(judgement->healthy, 19);
         fth_fleet_judgement_destroy(judgement);
         fth_fleet_destroy(fleet);
     }
@@ -376,6 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_errors_without_time),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_simulated),
         cmocka_unit_test(test_groups),
