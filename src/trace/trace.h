@@ -7,6 +7,7 @@
  *   trace_recorder.c       the observer of the PTX engine that writes a trace
  *   trace_launch.c         runs launches with a recorder
  *   trace_stats.c          requests, sectors and footprints of a trace
+ *   footprint.c            which words were accessed
  *   format/codec.c         encodes accesses into frames and decodes them
  *   format/pace.c          what warps execute between accesses
  *   format/shared_tables.c counts of accesses to shared memory

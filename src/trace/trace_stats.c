@@ -6,93 +6,27 @@
  * counters l1tex__t_sectors_pipe_lsu_mem_global_op_{ld,st} report. */
 #include "trace/trace.h"
 
+#include "trace/footprint.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* Binary logarithms of the sizes of a word, a sector, a line and a page of the footprint table; the
- * number of access kinds (read, write, atomic); the 64-bit masks of the words of a page. */
-enum { WORD_BITS = 2, SECTOR_BITS = 5, LINE_BITS = 7, PAGE_BITS = 11, KINDS = 3, PAGE_MASKS = 8 };
-enum { SECTOR_WORDS = 1 << (SECTOR_BITS - WORD_BITS) };
-
-/* 512 consecutive words of 4 bytes. Bit i of words[kind], counted over its masks, is set if such an
- * access touched word i. */
-struct page {
-    uint64_t number; /* index of the page plus 1; 0: the slot is free */
-    uint64_t words[KINDS][PAGE_MASKS];
-};
-
-/* The set of words that were accessed: a hash table of pages with linear probing. */
-struct footprint {
-    struct page *pages;
-    size_t count, capacity; /* the capacity is a power of two */
-    size_t last;            /* slot of the page that was used last, if `count` is not 0 */
-};
-
-/* Returns the slot of a page, or the free slot where it belongs. */
-static size_t find_page(const struct footprint *footprint, uint64_t number)
-{
-    size_t mask = footprint->capacity - 1;
-    size_t at = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
-    while (footprint->pages[at].number && footprint->pages[at].number != number + 1)
-        at = (at + 1) & mask;
-    return at;
-}
-
-static bool grow_footprint(struct footprint *footprint)
-{
-    struct footprint larger = {.capacity = footprint->capacity ? 2 * footprint->capacity : 256,
-                               .count = footprint->count};
-    larger.pages = calloc(larger.capacity, sizeof *larger.pages);
-    if (!larger.pages)
-        return false;
-    for (size_t i = 0; i < footprint->capacity; i++)
-        if (footprint->pages[i].number)
-            larger.pages[find_page(&larger, footprint->pages[i].number - 1)] = footprint->pages[i];
-    free(footprint->pages);
-    *footprint = larger;
-    return true;
-}
-
-/* Returns a page, which is added if it is missing. NULL: memory is exhausted. */
-static struct page *use_page(struct footprint *footprint, uint64_t number)
-{
-    if (footprint->count && footprint->pages[footprint->last].number == number + 1)
-        return &footprint->pages[footprint->last];
-    if (2 * footprint->count >= footprint->capacity && !grow_footprint(footprint))
-        return NULL;
-    footprint->last = find_page(footprint, number);
-    struct page *page = &footprint->pages[footprint->last];
-    if (!page->number) {
-        page->number = number + 1;
-        footprint->count++;
-    }
-    return page;
-}
-
-/* Adds the words from the byte `first` to the byte `last` to the footprint. Returns false if memory
- * is exhausted. */
-static bool mark_words(struct footprint *footprint, uint64_t first, uint64_t last,
-                       enum fth_trace_access_kind kind)
-{
-    for (uint64_t word = first >> WORD_BITS; word <= last >> WORD_BITS; word++) {
-        struct page *page = use_page(footprint, word >> (PAGE_BITS - WORD_BITS));
-        if (!page)
-            return false;
-        page->words[kind][word >> 6 & (PAGE_MASKS - 1)] |= UINT64_C(1) << (word & 63);
-    }
-    return true;
-}
+/* Binary logarithms of the sizes of a sector and a line; the number of access kinds (read, write,
+ * atomic). */
+enum { SECTOR_BITS = 5, LINE_BITS = 7, KINDS = 3 };
 
 /* ---- rows ---- */
 
-/* A row of the result and the footprint from which its last fields are computed. */
+/* The row of an instruction and the footprint from which its last fields are computed. All accesses
+ * of an instruction are of the same kind. */
 struct row {
     struct fth_trace_row row;
-    struct footprint footprint;
+    struct fth_footprint footprint;
 };
 
 struct kernel {
-    struct row total;
+    /* Until the end, it has only what the rows of instructions do not have. */
+    struct fth_trace_row total;
     struct row
         *instructions; /* one per instruction of the trace; only those with requests are shown */
 };
@@ -104,29 +38,6 @@ struct fth_trace_stats {
     const struct fth_trace_row **shown;
     size_t shown_count;
 };
-
-/* Writes the distinct sectors or lines that a request touches to `out`, sorted, and returns their
- * number. `bytes` is the access size per lane; `shift` is SECTOR_BITS or LINE_BITS. Insertion is
- * fast here because the unit of a lane is usually that of the lane before it, or the next one. */
-static size_t distinct_units(const struct fth_trace_access *access, uint32_t bytes, unsigned shift,
-                             uint64_t *out)
-{
-    size_t count = 0;
-    for (uint32_t i = 0; i < access->threads; i++) {
-        uint64_t last = (access->addresses[i] + bytes - 1) >> shift;
-        for (uint64_t unit = access->addresses[i] >> shift; unit <= last; unit++) {
-            size_t at = count;
-            while (at > 0 && out[at - 1] > unit)
-                at--;
-            if (at > 0 && out[at - 1] == unit)
-                continue;
-            memmove(out + at + 1, out + at, (count - at) * sizeof *out);
-            out[at] = unit;
-            count++;
-        }
-    }
-    return count;
-}
 
 /* Sorts the addresses of an access. Insertion is fast here because they usually are in order. */
 static void sort_addresses(struct fth_trace_access *access)
@@ -140,23 +51,37 @@ static void sort_addresses(struct fth_trace_access *access)
     }
 }
 
-/* Counts what the threads of an access need, and adds its words to the footprint of the row. The
- * addresses are sorted. Returns false if memory is exhausted. */
-static bool count_demand(struct row *row, enum fth_trace_access_kind kind,
+/* Returns the number of sectors or lines from the byte `first` to the byte `last`, without those
+ * before the unit *next. *next becomes the unit after the last one. */
+static uint64_t count_units(uint64_t first, uint64_t last, unsigned shift, uint64_t *next)
+{
+    const uint64_t begin = first >> shift > *next ? first >> shift : *next;
+    const uint64_t end = (last >> shift) + 1;
+    if (begin >= end)
+        return 0;
+    *next = end;
+    return end - begin;
+}
+
+/* Counts an access with sorted addresses, and adds its words to the footprint of the row. The
+ * ranges of lanes that overlap or follow each other directly are counted together. Returns false if
+ * memory is exhausted. */
+static bool count_access(struct row *row, enum fth_trace_access_kind kind,
                          const struct fth_trace_access *access, uint32_t bytes)
 {
-    uint64_t used = 0, end = 0; /* bytes before `end` have been counted */
-    row->row.requested_bytes[kind] += (uint64_t)access->threads * bytes;
-    for (uint32_t i = 0; i < access->threads; i++) {
-        const uint64_t address = access->addresses[i];
-        const uint64_t first = address > end || !i ? address : end;
-        if (i && address + bytes <= end)
-            continue; /* as the lane before it */
-        used += address + bytes - first;
-        end = address + bytes;
-        if (!mark_words(&row->footprint, first, end - 1, kind))
+    uint64_t used = 0, next_sector = 0, next_line = 0;
+    for (uint32_t i = 0; i < access->threads;) {
+        const uint64_t first = access->addresses[i];
+        uint64_t end = first + bytes;
+        for (i++; i < access->threads && access->addresses[i] <= end; i++)
+            end = access->addresses[i] + bytes;
+        used += end - first;
+        row->row.sectors[kind] += count_units(first, end - 1, SECTOR_BITS, &next_sector);
+        row->row.lines[kind] += count_units(first, end - 1, LINE_BITS, &next_line);
+        if (!fth_footprint_add(&row->footprint, first, end - 1))
             return false;
     }
+    row->row.requested_bytes[kind] += (uint64_t)access->threads * bytes;
     row->row.used_bytes[kind] += used;
     row->row.ideal_sectors[kind] += (used + (1U << SECTOR_BITS) - 1) >> SECTOR_BITS;
     return true;
@@ -164,41 +89,22 @@ static bool count_demand(struct row *row, enum fth_trace_access_kind kind,
 
 /* Counts an access to local memory: each word of 4 bytes per lane is in lines of its own. The
  * footprint is that of one warp, since the trace does not know where the memory of a warp is. */
-static bool add_local(struct kernel *kernel, const struct fth_trace_access *access,
+static bool add_local(struct row *row, const struct fth_trace_access *access,
                       const struct fth_trace_instruction *instruction)
 {
-    struct row *row = &kernel->instructions[access->instruction];
     struct fth_trace_access word = *access;
     const uint32_t bytes = instruction->bytes < 4 ? instruction->bytes : 4;
     const enum fth_trace_access_kind kind = instruction->kind;
-    uint64_t units[32 * 2];
     sort_addresses(&word);
     row->row.requests[kind]++;
     row->row.accesses[kind] += access->threads;
-    kernel->total.row.local_requests[kind]++;
     for (uint32_t at = 0; at < instruction->bytes; at += 4) {
-        row->row.lines[kind] += distinct_units(&word, bytes, LINE_BITS, units);
-        const size_t count = distinct_units(&word, bytes, SECTOR_BITS, units);
-        row->row.sectors[kind] += count;
-        kernel->total.row.local_sectors[kind] += count;
-        if (!count_demand(row, kind, &word, bytes))
+        if (!count_access(row, kind, &word, bytes))
             return false;
         for (uint32_t i = 0; i < access->threads; i++)
             word.addresses[i] += 128; /* the next word of the lane */
     }
     return true;
-}
-
-/* Counts an access with sorted addresses. Returns false if memory is exhausted. */
-static bool count_access(struct row *row, enum fth_trace_access_kind kind,
-                         const struct fth_trace_access *access, uint32_t bytes, size_t sectors,
-                         size_t lines)
-{
-    row->row.requests[kind]++;
-    row->row.accesses[kind] += access->threads;
-    row->row.sectors[kind] += sectors;
-    row->row.lines[kind] += lines;
-    return count_demand(row, kind, access, bytes);
 }
 
 const char *fth_trace_kind_name(const struct fth_trace_instruction *instruction)
@@ -226,25 +132,22 @@ size_t fth_trace_first_part(const struct fth_trace *trace, size_t instruction)
 }
 
 /* Counts an access to a texture or surface: each request of the texture unit. */
-static bool add_texels(struct kernel *kernel, const struct fth_trace_access *access,
-                       const struct fth_trace_instruction *instruction, struct row *row)
+static bool add_texels(struct row *row, const struct fth_trace_access *access,
+                       const struct fth_trace_instruction *instruction)
 {
     const uint32_t bits =
         FTH_TRACE_TEXELS(instruction->hints) * FTH_TRACE_TEXTURE_LANES(instruction->hints);
     const uint32_t low = bits < 32 ? (UINT32_C(1) << bits) - 1 : UINT32_MAX;
     struct fth_trace_access part = {.threads = 0};
-    uint64_t sectors[32 * 3], lines[32 * 2];
     for (uint32_t first = 0, done = 0; first < 32; first += bits, done += part.threads) {
         part.threads = (uint32_t)__builtin_popcount(access->mask >> first & low);
         if (!part.threads)
             continue;
         memcpy(part.addresses, access->addresses + done, part.threads * sizeof *part.addresses);
         sort_addresses(&part);
-        const size_t count = distinct_units(&part, instruction->bytes, SECTOR_BITS, sectors);
-        kernel->total.row.texture_requests[instruction->kind]++;
-        kernel->total.row.texture_sectors[instruction->kind] += count;
-        if (!count_access(row, instruction->kind, &part, instruction->bytes, count,
-                          distinct_units(&part, instruction->bytes, LINE_BITS, lines)))
+        row->row.requests[instruction->kind]++;
+        row->row.accesses[instruction->kind] += part.threads;
+        if (!count_access(row, instruction->kind, &part, instruction->bytes))
             return false;
     }
     return true;
@@ -253,36 +156,32 @@ static bool add_texels(struct kernel *kernel, const struct fth_trace_access *acc
 static bool add_access(struct kernel *kernel, const struct fth_trace *trace,
                        const struct fth_trace_access *access)
 {
-    /* Each of 32 lanes accesses at most 64 bytes: up to three sectors or two lines if unaligned. */
-    uint64_t sectors[32 * 3], lines[32 * 2];
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(trace, access->instruction);
+    struct row *row = &kernel->instructions[access->instruction];
     if (instruction->hints & FTH_TRACE_LOCAL)
-        return add_local(kernel, access, instruction);
+        return add_local(row, access, instruction);
     if (instruction->hints & FTH_TRACE_TEXTURE)
-        return add_texels(kernel, access, instruction,
-                          &kernel->instructions[fth_trace_first_part(trace, access->instruction)]);
+        return add_texels(&kernel->instructions[fth_trace_first_part(trace, access->instruction)],
+                          access, instruction);
     struct fth_trace_access sorted = *access;
     sort_addresses(&sorted);
-    const size_t sector_count = distinct_units(&sorted, instruction->bytes, SECTOR_BITS, sectors);
-    const size_t line_count = distinct_units(&sorted, instruction->bytes, LINE_BITS, lines);
-    return count_access(&kernel->total, instruction->kind, &sorted, instruction->bytes,
-                        sector_count, line_count) &&
-           count_access(&kernel->instructions[access->instruction], instruction->kind, &sorted,
-                        instruction->bytes, sector_count, line_count);
+    row->row.requests[instruction->kind]++;
+    row->row.accesses[instruction->kind] += access->threads;
+    return count_access(row, instruction->kind, &sorted, instruction->bytes);
 }
 
 /* Finds the statistics of a kernel and adds them if they are missing. NULL: memory is exhausted. */
 static struct kernel *find_kernel(struct fth_trace_stats *stats, const char *name)
 {
     for (size_t i = 0; i < stats->kernel_count; i++)
-        if (strcmp(stats->kernels[i].total.row.kernel, name) == 0)
+        if (strcmp(stats->kernels[i].total.kernel, name) == 0)
             return &stats->kernels[i];
     if (!fth_grow((void **)&stats->kernels, stats->kernel_count, &stats->kernel_capacity,
                   sizeof *stats->kernels))
         return NULL;
     struct kernel *kernel = &stats->kernels[stats->kernel_count];
-    *kernel = (struct kernel){.total = {.row = {.kernel = name}}};
+    *kernel = (struct kernel){.total = {.kernel = name}};
     kernel->instructions = calloc(stats->instruction_count + 1, sizeof *kernel->instructions);
     if (!kernel->instructions)
         return NULL;
@@ -290,32 +189,79 @@ static struct kernel *find_kernel(struct fth_trace_stats *stats, const char *nam
     return kernel;
 }
 
-/* Counts the words and the sectors of a mask of words, in bytes. */
-static void count_words(uint64_t words, uint64_t *touched, uint64_t *footprint)
+/* ---- totals ---- */
+
+/* Whether the requests of an instruction are part of the sums of its kernel. Those to local memory
+ * and to textures have sums of their own. */
+static bool is_global(const struct fth_trace *trace, size_t instruction)
 {
-    *touched += (uint64_t)__builtin_popcountll(words) << WORD_BITS;
-    for (; words; words >>= SECTOR_WORDS)
-        *footprint += words & ((1U << SECTOR_WORDS) - 1) ? 1U << SECTOR_BITS : 0;
+    return !(fth_trace_instruction_at(trace, instruction)->hints &
+             (FTH_TRACE_LOCAL | FTH_TRACE_TEXTURE));
 }
 
-/* Computes the footprint sizes of a row and frees its footprint table. */
-static void sum_footprint(struct row *row)
+/* Adds the requests of an instruction to those of its kernel. */
+static void add_to_total(struct fth_trace_row *total, const struct fth_trace_row *row,
+                         uint32_t hints)
 {
-    for (size_t i = 0; i < row->footprint.capacity; i++) {
-        const struct page *page = &row->footprint.pages[i];
-        for (int m = 0; page->number && m < PAGE_MASKS; m++) {
-            uint64_t any = 0;
-            for (int kind = 0; kind < KINDS; kind++) {
-                any |= page->words[kind][m];
-                count_words(page->words[kind][m], &row->row.touched_bytes[kind],
-                            &row->row.footprint_bytes[kind]);
-            }
-            count_words(any, &row->row.touched_all_bytes, &row->row.footprint_all_bytes);
+    for (int kind = 0; kind < KINDS; kind++) {
+        if (hints & FTH_TRACE_LOCAL) {
+            total->local_requests[kind] += row->requests[kind];
+            total->local_sectors[kind] += row->sectors[kind];
+        } else if (hints & FTH_TRACE_TEXTURE) {
+            total->texture_requests[kind] += row->requests[kind];
+            total->texture_sectors[kind] += row->sectors[kind];
+        } else {
+            total->requests[kind] += row->requests[kind];
+            total->accesses[kind] += row->accesses[kind];
+            total->sectors[kind] += row->sectors[kind];
+            total->lines[kind] += row->lines[kind];
+            total->requested_bytes[kind] += row->requested_bytes[kind];
+            total->used_bytes[kind] += row->used_bytes[kind];
+            total->ideal_sectors[kind] += row->ideal_sectors[kind];
         }
     }
-    free(row->footprint.pages);
-    row->footprint = (struct footprint){0};
 }
+
+/* Computes the words that the instructions of a kernel touched, those of the kinds whose bits are
+ * set. Returns false if memory is exhausted. */
+static bool sum_kinds(const struct kernel *kernel, const struct fth_trace *trace, size_t count,
+                      unsigned kinds, uint64_t *touched, uint64_t *footprint)
+{
+    struct fth_footprint sum = {0};
+    bool done = true;
+    for (size_t i = 0; i < count && done; i++)
+        if (is_global(trace, i) && kinds >> fth_trace_instruction_at(trace, i)->kind & 1)
+            done = fth_footprint_merge(&sum, &kernel->instructions[i].footprint);
+    fth_footprint_sum(&sum, touched, footprint);
+    fth_footprint_fini(&sum);
+    return done;
+}
+
+/* Computes the row of a kernel from those of its instructions. */
+static bool sum_kernel(struct kernel *kernel, const struct fth_trace *trace, size_t count)
+{
+    struct fth_trace_row *total = &kernel->total;
+    for (size_t i = 0; i < count; i++)
+        add_to_total(total, &kernel->instructions[i].row,
+                     fth_trace_instruction_at(trace, i)->hints);
+    for (int kind = 0; kind < KINDS; kind++)
+        if (!sum_kinds(kernel, trace, count, 1U << kind, &total->touched_bytes[kind],
+                       &total->footprint_bytes[kind]))
+            return false;
+    return sum_kinds(kernel, trace, count, (1U << KINDS) - 1, &total->touched_all_bytes,
+                     &total->footprint_all_bytes);
+}
+
+/* Computes the footprint sizes of an instruction and frees its footprint. */
+static void sum_instruction(struct row *row, enum fth_trace_access_kind kind)
+{
+    fth_footprint_sum(&row->footprint, &row->row.touched_all_bytes, &row->row.footprint_all_bytes);
+    row->row.touched_bytes[kind] = row->row.touched_all_bytes;
+    row->row.footprint_bytes[kind] = row->row.footprint_all_bytes;
+    fth_footprint_fini(&row->footprint);
+}
+
+/* ---- launches ---- */
 
 static enum fth_status count_launch(struct fth_trace_stats *stats, const struct fth_trace *trace,
                                     size_t index, struct fth_error *error)
@@ -326,9 +272,9 @@ static enum fth_status count_launch(struct fth_trace_stats *stats, const struct 
     const struct fth_trace_access *access;
     if (!kernel)
         return fth_no_memory(error, "count accesses", NULL);
-    kernel->total.row.launches++;
-    if (launch->longest > kernel->total.row.longest)
-        kernel->total.row.longest = launch->longest;
+    kernel->total.launches++;
+    if (launch->longest > kernel->total.longest)
+        kernel->total.longest = launch->longest;
     enum fth_status status = fth_trace_cursor_open(trace, index, 0, UINT64_MAX, &cursor, error);
     while (status == FTH_OK) {
         status = fth_trace_next(cursor, &access, error);
@@ -350,16 +296,17 @@ static enum fth_status finish(struct fth_trace_stats *stats, const struct fth_tr
         return fth_no_memory(error, "count accesses", NULL);
     for (size_t k = 0; k < stats->kernel_count; k++) {
         struct kernel *kernel = &stats->kernels[k];
-        sum_footprint(&kernel->total);
-        stats->shown[stats->shown_count++] = &kernel->total.row;
+        if (!sum_kernel(kernel, trace, stats->instruction_count))
+            return fth_no_memory(error, "count accesses", NULL);
+        stats->shown[stats->shown_count++] = &kernel->total;
         for (size_t i = 0; i < stats->instruction_count; i++) {
             struct row *row = &kernel->instructions[i];
             if (row->footprint.count == 0)
                 continue;
-            row->row.kernel = kernel->total.row.kernel;
+            row->row.kernel = kernel->total.kernel;
             row->row.instruction = fth_trace_instruction_at(trace, i);
-            row->row.launches = kernel->total.row.launches;
-            sum_footprint(row);
+            row->row.launches = kernel->total.launches;
+            sum_instruction(row, row->row.instruction->kind);
             stats->shown[stats->shown_count++] = &row->row;
         }
     }
@@ -412,9 +359,8 @@ void fth_trace_stats_destroy(struct fth_trace_stats *stats)
         return;
     for (size_t k = 0; k < stats->kernel_count; k++) {
         struct kernel *kernel = &stats->kernels[k];
-        free(kernel->total.footprint.pages);
         for (size_t i = 0; i < stats->instruction_count; i++)
-            free(kernel->instructions[i].footprint.pages);
+            fth_footprint_fini(&kernel->instructions[i].footprint);
         free(kernel->instructions);
     }
     free(stats->kernels);
