@@ -64,7 +64,8 @@ bool fth_is_circumstance(const char *section, const char *name)
         "host", "measured_at", "board_part_number", "vbios", "serial", "memory_temperature_c",
         "loaded_clock_mhz", "loaded_power_w", "loaded_temperature_c", "loaded_throttling",
         "performance_state", "throttle_power_us", "throttle_thermal_us", "pcie_replays", "nvlinks",
-        "nvlinks_active", "nvlink_errors", "ecc_correctable", "ecc_uncorrectable"};
+        "nvlinks_active", "nvlink_errors", "ecc_correctable", "ecc_uncorrectable",
+        "ecc_uncorrectable_volatile"};
     static const char *const memory[] = {"ecc_correctable",
                                          "ecc_uncorrectable",
                                          "remapped_rows_correctable",

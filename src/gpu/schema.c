@@ -163,6 +163,7 @@ static const struct fth_attribute_def attributes[] = {
     {"nvlink_errors", DEVICE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"ecc_correctable", DEVICE | MEMORY, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"ecc_uncorrectable", DEVICE | MEMORY, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
+    {"ecc_uncorrectable_volatile", DEVICE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"clock_source", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"unit_source", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"clock_resolution_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},

@@ -1,7 +1,8 @@
 /* Closure tests: fth_discover() must find on a simulated GPU what its description says. The truth
  * is the description: one of those that come with fathom, or a random one.
  *
- *   test_closure [noisy | disturbed] [jobs=N] published      the descriptions of fathom
+ *   test_closure [noisy | disturbed] [jobs=N] published [NAME...]
+ *                                                            the descriptions of fathom
  *   test_closure [noisy | disturbed] [jobs=N] FIRST LAST     random descriptions, by their seeds
  *   test_closure [noisy | disturbed] [jobs=N] seeds SEED...  the same
  *
@@ -300,7 +301,20 @@ static bool is_by_nvidia(const char *path)
     return result;
 }
 
-static void find_published(void)
+/* Whether a file is a description with one of the names, or any description if `count` is 0. */
+static bool is_wanted(const char *file, char *const *names, size_t count)
+{
+    const char *end = strstr(file, ".json");
+    bool wanted = end && count == 0;
+    for (size_t i = 0; end && i < count; i++)
+        wanted = wanted || (strlen(names[i]) == (size_t)(end - file) &&
+                            strncmp(file, names[i], strlen(names[i])) == 0);
+    return wanted;
+}
+
+/* Adds the descriptions in data/gpus, only those with the given names unless `count` is 0. Returns
+ * false if one of the names is missing. */
+static bool find_published(char *const *names, size_t count)
 {
     const char *folder = FTH_SOURCE_ROOT "/data/gpus";
     struct dirent *entry;
@@ -308,11 +322,12 @@ static void find_published(void)
     while (files && (entry = readdir(files)) && work.count < MAX_PUBLISHED) {
         char *path = work.paths[work.count];
         snprintf(path, PATH_BYTES, "%s/%s", folder, entry->d_name);
-        work.count += strstr(entry->d_name, ".json") && is_by_nvidia(path);
+        work.count += is_wanted(entry->d_name, names, count) && is_by_nvidia(path);
     }
     if (files)
         closedir(files);
-    work.published = work.count >= 14;
+    work.published = true;
+    return count ? work.count == count : work.count > 0;
 }
 
 /* Returns false if the words are not as described above. */
@@ -336,9 +351,7 @@ static bool read_words(int count, char *words[])
     if (work.jobs > MAX_JOBS || count < 2)
         return false;
     if (strcmp(words[1], "published") == 0)
-        find_published();
-    if (work.published)
-        return count == 2;
+        return find_published(words + 2, (size_t)count - 2);
     if (strcmp(words[1], "seeds") == 0) {
         work.seeds = words + 2;
         work.count = (size_t)count - 2;
@@ -357,8 +370,8 @@ int main(int count, char *words[])
     const struct CMUnitTest tests[] = {cmocka_unit_test(gpus_are_found_as_described)};
     if (!read_words(count, words)) {
         fprintf(stderr,
-                "usage: %s [noisy | disturbed] [jobs=N] [records=FILE] {published | FIRST LAST | "
-                "seeds SEED...}\n",
+                "usage: %s [noisy | disturbed] [jobs=N] [records=FILE] {published [NAME...] | "
+                "FIRST LAST | seeds SEED...}\n",
                 words[0]);
         return 2;
     }

@@ -230,14 +230,17 @@ int nvmlDeviceGetViolationStatus(const struct device *device, int policy,
 }
 
 /* Errors since the GPU was made (counter 1): seven that were corrected, no others; in the mode
- * "ecc", also two in DRAM that were not corrected. */
+ * "ecc", also three that were not corrected, two of them since the driver was loaded (counter 0).
+ */
 static int count_errors(const struct device *device, int type, int counter,
                         unsigned long long *errors)
 {
-    *errors = type == 0 ? 7 : mode_is("ecc", NULL) ? 2 : 0;
+    *errors = type == 0 ? 7 : mode_is("ecc", NULL) ? (counter == 1 ? 3 : 2) : 0;
     if (users == 0)
         return UNINITIALIZED;
-    return device->slice >= 0 ? NOT_SUPPORTED : counter == 1 ? SUCCESS : INVALID_ARGUMENT;
+    return device->slice >= 0             ? NOT_SUPPORTED
+           : counter == 0 || counter == 1 ? SUCCESS
+                                          : INVALID_ARGUMENT;
 }
 
 EXPORT int nvmlDeviceGetTotalEccErrors(const struct device *device, int type, int counter,
@@ -254,7 +257,8 @@ int nvmlDeviceGetMemoryErrorCounter(const struct device *device, int type, int c
                                     int location, unsigned long long *errors)
 {
     const int result = count_errors(device, type, counter, errors);
-    *errors -= type == 0 ? 2 : 0; /* two of the corrected ones were in caches */
+    /* Two of the corrected ones were in caches, and one of the others. */
+    *errors -= type == 0 ? 2 : *errors > 0;
     return location == 2 ? result : INVALID_ARGUMENT;
 }
 

@@ -4,7 +4,9 @@
  * written, because 0 errors differ from an unknown number of errors.
  *
  * Counters are those since the GPU was made (ECC errors, remapped rows) or since the driver was
- * loaded (PCI Express replays, throttle times, errors of links). */
+ * loaded (uncorrectable ECC errors once more, PCI Express replays, throttle times, errors of
+ * links).
+ */
 #include "device/cuda/cuda.h"
 
 #include <limits.h>
@@ -13,7 +15,7 @@
 
 /* Constants of NVML, from NVIDIA's documentation: nvmlMemoryErrorType_t, nvmlEccCounterType_t,
  * nvmlMemoryLocation_t, nvmlPerfPolicyType_t, nvmlTemperatureSensors_t. */
-enum { CORRECTED = 0, UNCORRECTED = 1, SINCE_MADE = 1, IN_DRAM = 2 };
+enum { CORRECTED = 0, UNCORRECTED = 1, SINCE_LOADED = 0, SINCE_MADE = 1, IN_DRAM = 2 };
 enum { BY_POWER = 0, BY_HEAT = 1, GPU_SENSOR = 0 };
 /* nvmlValueType_t: which member of a field's value is valid. */
 enum { DOUBLE = 0, UINT = 1, ULONG = 2, ULLONG = 3, SLLONG = 4, SINT = 5, USHORT = 6 };
@@ -151,6 +153,18 @@ static enum fth_status describe_ecc(const struct fth_nvml *nvml, fth_nvml_device
                : FTH_OK;
 }
 
+/* Writes the number of errors since the driver was loaded that ECC could not correct. A reset of
+ * the GPU, which repairs what caused them, sets it to 0. */
+static enum fth_status describe_new_errors(const struct fth_nvml *nvml, fth_nvml_device device,
+                                           struct fth_gpu *gpu, struct fth_error *error)
+{
+    unsigned long long errors = 0;
+    return nvml->total_ecc && nvml->total_ecc(device, UNCORRECTED, SINCE_LOADED, &errors) == 0
+               ? fth_cuda_set_number(gpu, "device", "ecc_uncorrectable_volatile", (double)errors,
+                                     "nvmlDeviceGetTotalEccErrors, volatile", error)
+               : FTH_OK;
+}
+
 static enum fth_status describe_rows(const struct fth_nvml *nvml, fth_nvml_device device,
                                      struct fth_gpu *gpu, struct fth_error *error)
 {
@@ -235,6 +249,7 @@ enum fth_status fth_nvml_describe_health(const struct fth_nvml *nvml, fth_nvml_d
         FTH_TRY(describe_ecc(nvml, device, false, type, gpu, error));
     for (int type = CORRECTED; type <= UNCORRECTED; type++)
         FTH_TRY(describe_ecc(nvml, device, true, type, gpu, error));
+    FTH_TRY(describe_new_errors(nvml, device, gpu, error));
     return describe_rows(nvml, device, gpu, error);
 }
 

@@ -237,7 +237,8 @@ static void slow_clock(const struct patient *patient, double change)
 
 static void set_errors(const struct patient *patient, double errors)
 {
-    static const char *const names[] = {"memory.ecc_uncorrectable", "device.ecc_uncorrectable"};
+    static const char *const names[] = {"memory.ecc_uncorrectable", "device.ecc_uncorrectable",
+                                        "device.ecc_uncorrectable_volatile"};
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         struct fth_fleet_value *value = find(patient, names[i]);
         if (value)

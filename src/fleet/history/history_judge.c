@@ -181,7 +181,8 @@ static const char *keep_text(struct fth_fleet_judgement *judgement, const char *
     return text ? fth_arena_text(&judgement->arena, text) : NULL;
 }
 
-/* Adds a change as a finding, unless the comparison with other GPUs already found the figure. */
+/* Adds a change as a finding, unless the comparison with other GPUs already found the figure, and
+ * found it as severe as the change is. */
 static enum fth_status note_change(struct comparison *comparison, struct fth_fleet_result *result,
                                    const struct fth_history_change *change, const char *context,
                                    struct fth_error *error)
@@ -189,7 +190,9 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
     struct fth_fleet_judgement *judgement = comparison->judgement;
     const struct fth_fleet_figure *figure = &judgement->fleet->figures[change->figure];
     struct fth_fleet_finding *known = find_finding(result, figure->name);
-    if (known && known->worse) {
+    const bool severe = figure->kind <= FTH_FLEET_TIME && fabs(change->effect) >= severe_effect &&
+                        change->p * (double)judgement->fleet->gpu_count < severe_p;
+    if (known && known->worse && (known->severe || !severe)) {
         known->note = known->note ? known->note : keep_text(judgement, context);
         return FTH_OK;
     }
@@ -207,8 +210,7 @@ static enum fth_status note_change(struct comparison *comparison, struct fth_fle
         .single_p = change->single_p,
         .measurements = change->now_count,
         .deviating = change->now_count,
-        .severe = figure->kind <= FTH_FLEET_TIME && fabs(change->effect) >= severe_effect &&
-                  change->p * (double)judgement->fleet->gpu_count < severe_p,
+        .severe = severe,
         .history = true,
         .note = keep_text(judgement, context),
     };

@@ -189,7 +189,8 @@ static bool slow_memory(const struct view *view, char *text, size_t size)
     if (!any(view, memory_rates, FTH_COUNT(memory_rates)) || !(view->memory < -UNCHANGED) ||
         !unchanged(view->sms) || any(view, l2_rates, FTH_COUNT(l2_rates)))
         return false;
-    const bool ecc = find(view, "memory.ecc_uncorrectable") || find(view, "memory.ecc_correctable");
+    const bool ecc = find(view, "device.ecc_uncorrectable_volatile") ||
+                     find(view, "memory.ecc_uncorrectable") || find(view, "memory.ecc_correctable");
     const bool rows = find(view, "memory.remap_failure") || find(view, "memory.remap_pending") ||
                       find(view, "memory.remapped_rows_uncorrectable");
     fth_format(text, size, "Only the memory bandwidth is lower (%.1f %%): %s.", -100 * view->memory,

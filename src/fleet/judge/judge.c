@@ -198,6 +198,57 @@ static enum fth_status judge_backend(struct fth_judge *judge, struct fth_fleet_r
         });
 }
 
+/* The figures by which a GPU is judged above all. Quick and whole measurements have them, so that a
+ * GPU without one, unlike the others, could not be measured completely. */
+static const char *const main_figures[] = {
+    "memory.read_bytes_per_s", "memory.write_bytes_per_s", "memory.copy_bytes_per_s",
+    "memory.latency_cycles",   "l2.read_bytes_per_s",      "l2.latency_cycles",
+    "shared.read_bytes_per_s", "shared.latency_cycles",    "l1.latency_cycles",
+};
+/* A main figure is expected if this part of the other GPUs, and at least this many, have it.
+ * Chosen: all measurements of H200s have all of them. */
+#define EXPECTED_PART 0.95
+#define EXPECTED_GPUS 2
+
+/* Returns whether no measurement of a GPU has a figure. */
+static bool lacks(const struct fth_judge *judge, uint32_t gpu, const char *name)
+{
+    const uint32_t figure = fth_fleet_figure_find(judge->fleet, name);
+    size_t count = 0;
+    return figure == UINT32_MAX ||
+           isnan(fth_fleet_gpu_median(judge->fleet, &judge->fleet->gpus[gpu], figure, &count));
+}
+
+/* A GPU without a main figure that the others have must not count as healthy. */
+static enum fth_status judge_lacking(struct fth_judge *judge, struct fth_fleet_result *result)
+{
+    const struct fth_reference_cohort *reference = judge->cohort.reference;
+    const size_t runs = judge->fleet->gpus[result->gpu].measurement_count;
+    for (size_t i = 0; i < FTH_COUNT(main_figures) && reference; i++) {
+        const struct fth_reference_figure *figure = fth_reference_find(reference, main_figures[i]);
+        const double others = (double)reference->cohort.gpu_count - (judge->own ? 1 : 0);
+        if (!figure || figure->gpus.count < EXPECTED_GPUS ||
+            (double)figure->gpus.count < EXPECTED_PART * others ||
+            !lacks(judge, result->gpu, main_figures[i]))
+            continue;
+        FTH_TRY(fth_judge_add(judge, result,
+                              &(struct fth_fleet_finding){
+                                  .figure = main_figures[i],
+                                  .kind = figure->kind,
+                                  .value = NAN,
+                                  .usual = fth_sketch_quantile(&figure->gpus, 0.5),
+                                  .text = "unknown",
+                                  .effect = NAN,
+                                  .worse = true,
+                                  .distance = NAN,
+                                  .measurements = runs,
+                                  .deviating = runs,
+                                  .note = "The GPU could not be measured completely.",
+                              }));
+    }
+    return FTH_OK;
+}
+
 static enum fth_status judge_gpu(struct fth_judge *judge, uint32_t gpu, const char *cohort_reason)
 {
     struct fth_fleet_result *result = &judge->judgement->results[gpu];
@@ -210,8 +261,9 @@ static enum fth_status judge_gpu(struct fth_judge *judge, uint32_t gpu, const ch
         result->verdict = FTH_FLEET_NOT_JUDGED;
         result->reason =
             cohort_reason ? cohort_reason : "its measurements have no figure that can be compared";
+        return FTH_OK;
     }
-    return FTH_OK;
+    return judge_lacking(judge, result);
 }
 
 /* Orders findings by importance. */
@@ -331,6 +383,7 @@ static enum fth_status judge_all(struct fth_judge *judge, const struct fth_log *
         FTH_TRY(summarise_cohort(judge, summary, &fleet->cohorts[c]));
         for (; i < fleet->gpu_count && fleet->gpus[judge->order[i]].cohort == c; i++)
             FTH_TRY(judge_gpu(judge, judge->order[i], summary->reason));
+        fth_judge_count_tests(judge);
         if (fth_log_interrupted(log))
             return fth_fail(judge->error, FTH_INTERRUPTED, FTH_JUDGE_OPERATION, NULL,
                             "interrupted");

@@ -92,6 +92,7 @@ struct fth_judge_cohort {
     double exact_odd;      /* values of these that are neither usual nor shared by many */
     double exact_known;    /* values of these */
     size_t judged_figures; /* numbers and exact figures */
+    double tests;          /* numbers of its GPUs that were tested */
 };
 /* A judgement in progress. */
 struct fth_judge {
@@ -108,7 +109,7 @@ struct fth_judge {
     struct fth_judge_tails tails[3];
     double *small_p; /* all p-values of numbers below 0.01, for the severity */
     size_t small_count, small_capacity;
-    double tests; /* numbers of all GPUs that were tested */
+    double tests; /* numbers that were tested, of all GPUs of the fleet or of the reference */
     struct fth_error *error;
 };
 
@@ -137,6 +138,8 @@ FTH_MUST_USE enum fth_status fth_judge_numbers(struct fth_judge *judge,
 /* Fills the summary of a number. */
 void fth_judge_number_summary(struct fth_judge *judge, const struct fth_judge_figure *figure,
                               struct fth_fleet_figure_summary *summary);
+/* Adds the tests of the cohort to those of the fleet. To be called after its GPUs were judged. */
+void fth_judge_count_tests(struct fth_judge *judge);
 /* Decides which findings are severe. To be called after all GPUs were judged. */
 void fth_judge_severity(struct fth_judge *judge);
 

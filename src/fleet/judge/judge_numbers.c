@@ -314,7 +314,7 @@ static enum fth_status test_number(struct fth_judge *judge, struct fth_fleet_res
     const size_t at = result->gpu * judge->judgement->column_count + figure->column;
     judge->ratios[at] = (float)ratio;
     result->scores[figure->column] = (float)(distance * figure->direction);
-    judge->tests++;
+    judge->cohort.tests++;
     double worst_threshold;
     const double threshold = thresholds(judge, test->runs, &worst_threshold);
     if (fabs(distance) >= NOTABLE) {
@@ -350,6 +350,19 @@ enum fth_status fth_judge_numbers(struct fth_judge *judge, struct fth_fleet_resu
 }
 
 /* ---- severity ---- */
+
+/* A node that judges itself tests few numbers, but so does each other node of the fleet. As many
+ * tests count as if all GPUs of the reference were judged together, so that a GPU has the same
+ * verdict in both cases. */
+void fth_judge_count_tests(struct fth_judge *judge)
+{
+    const struct fth_judge_cohort *cohort = &judge->cohort;
+    double all = 0;
+    for (size_t i = 0; i < cohort->figure_count && !judge->own; i++)
+        if (is_number(&cohort->figures[i]))
+            all += cohort->figures[i].model.gpus;
+    judge->tests += fmax(cohort->tests, all);
+}
 
 void fth_judge_severity(struct fth_judge *judge)
 {

@@ -8,7 +8,10 @@
 #include <string.h>
 
 enum test {
-    ABOVE_ZERO,  /* a counter that must be 0 */
+    ABOVE_ZERO, /* a counter that must be 0 */
+    /* Likewise, unless the figure `other` is known. Errors since the GPU was made may have been
+     * repaired long ago; without the counter of new errors, this cannot be known. */
+    ABOVE_ZERO_WITHOUT,
     YES,         /* a text that must not be "yes" */
     BELOW_OTHER, /* a number that must not be below that of the figure `other` */
     /* Likewise, and the usual value of the cohort must not be below it either: the generation of a
@@ -26,9 +29,11 @@ struct rule {
     const char *note;
 };
 static const struct rule rules[] = {
-    {"device.ecc_uncorrectable", ABOVE_ZERO, NULL, true,
+    {"device.ecc_uncorrectable_volatile", ABOVE_ZERO, NULL, true,
+     "ECC has found errors that it could not correct since the driver was loaded: reset the GPU."},
+    {"device.ecc_uncorrectable", ABOVE_ZERO_WITHOUT, "device.ecc_uncorrectable_volatile", true,
      "ECC has found errors that it could not correct."},
-    {"memory.ecc_uncorrectable", ABOVE_ZERO, NULL, true,
+    {"memory.ecc_uncorrectable", ABOVE_ZERO_WITHOUT, "device.ecc_uncorrectable_volatile", true,
      "ECC has found errors of the memory that it could not correct."},
     {"memory.remap_failure", YES, NULL, true, "A row of the memory could not be remapped."},
     {"memory.remap_pending", YES, NULL, false,
@@ -143,10 +148,11 @@ static double upper_count(const struct check *check, uint32_t index)
     return fth_reference_round(round(upper - 1));
 }
 
-/* Returns whether the rule compares the figure with a second one. */
+/* Returns whether the rule uses a second figure. */
 static bool has_other(const struct rule *rule)
 {
-    return rule->test == BELOW_OTHER || rule->test == BELOW_OTHER_AND_COHORT;
+    return rule->test == BELOW_OTHER || rule->test == BELOW_OTHER_AND_COHORT ||
+           rule->test == ABOVE_ZERO_WITHOUT;
 }
 
 /* Returns whether a value is a fault. *usual gets what the value should be; NAN: nothing in
@@ -158,6 +164,7 @@ static bool is_fault(const struct check *check, const struct fth_fleet_value *va
     *usual = NAN;
     switch (rule->test) {
     case ABOVE_ZERO: *usual = 0; return value->number > 0;
+    case ABOVE_ZERO_WITHOUT: *usual = 0; return !other && value->number > 0;
     case YES: return value->text && strcmp(value->text, "yes") == 0;
     case BELOW_OTHER:
     case BELOW_OTHER_AND_COHORT:

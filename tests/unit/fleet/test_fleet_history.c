@@ -525,6 +525,39 @@ static void test_order_and_cause(void **state)
     fth_fleet_destroy(last);
 }
 
+/* A card that was 3 % faster than the others and is now 3 % slower has lost 6 %: it has failed,
+ * although the comparison with the others only makes it suspect. */
+static void test_severe_change(void **state)
+{
+    (void)state;
+    struct fth_fleet *last = new_fleet(), *earlier = new_fleet();
+    char uuid[16];
+    for (int i = 0; i < 40; i++)
+        for (int j = 1; j <= 9; j++) {
+            snprintf(uuid, sizeof uuid, "GPU-%d", i);
+            const double factor = i ? 1 + 0.0005 * (i % 5) : j < 9 ? 1.03 : 0.97;
+            make(j < 9 ? earlier : last,
+                 (struct made){.uuid = uuid,
+                               .host = uuid,
+                               .time = day(j),
+                               .bandwidth = 4.6e12 * factor * (j % 2 ? 1.001 : 0.999)});
+        }
+    keep(earlier);
+    struct fth_fleet_judgement *alone = NULL;
+    assert_int_equal(fth_fleet_judge(last, NULL, &alone, NULL), FTH_OK);
+    assert_int_equal(alone->results[0].verdict, FTH_FLEET_SUSPECT);
+    fth_fleet_judgement_destroy(alone);
+    struct fth_fleet_judgement *judgement = judge_with_history(last);
+    const struct fth_fleet_result *result = &judgement->results[0];
+    assert_int_equal(result->verdict, FTH_FLEET_FAILED);
+    assert_int_equal(judgement->failed, 1);
+    assert_int_equal(result->finding_count, 2);
+    assert_true(result->findings[0].history && result->findings[0].severe);
+    assert_false(result->findings[1].history);
+    fth_fleet_judgement_destroy(judgement);
+    fth_fleet_destroy(last);
+}
+
 /* What else has changed is not the cause of a change. */
 static void test_cause_with_context(void **state)
 {
@@ -628,6 +661,7 @@ int main(void)
         cmocka_unit_test_teardown(test_measured_exact, remove_store),
         cmocka_unit_test_teardown(test_without_uuid, remove_store),
         cmocka_unit_test_teardown(test_order_and_cause, remove_store),
+        cmocka_unit_test_teardown(test_severe_change, remove_store),
         cmocka_unit_test_teardown(test_cause_with_context, remove_store),
         cmocka_unit_test(test_lone_gpu),
         cmocka_unit_test_teardown(test_too_many_figures, remove_store),

@@ -29,8 +29,8 @@ static void test_states_over_time(void **state)
         size_t count, deviating;
         bool intermittent;
     } cases[] = {
-        {{{.figure = "memory.ecc_uncorrectable", .number = 1, .step = 1}}, 1, 3, false},
-        {{{.figure = "memory.ecc_uncorrectable", .number = 5, .first = 2}}, 1, 1, false},
+        {{{.figure = "device.ecc_uncorrectable_volatile", .number = 1, .step = 1}}, 1, 3, false},
+        {{{.figure = "device.ecc_uncorrectable_volatile", .number = 5, .first = 2}}, 1, 1, false},
         {{{.figure = "memory.ecc_correctable", .number = 900, .step = 40}}, 1, 3, false},
         {{{.figure = "device.pcie_lanes", .number = 8, .first = 1}}, 1, 2, false},
         {{{.figure = "device.pcie_lanes", .number = 8},

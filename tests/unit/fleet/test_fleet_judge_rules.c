@@ -36,10 +36,12 @@ static const struct {
      "NVLinks are inactive"},
     {20,
      1,
-     {0, "device.ecc_uncorrectable", 1, NULL, 0, 0, 0},
+     {0, "device.ecc_uncorrectable_volatile", 1, NULL, 0, 0, 0},
      FTH_FLEET_FAILED,
-     "could not correct"},
-    {20, 1, {0, "memory.ecc_uncorrectable", 2, NULL, 0, 0, 0}, FTH_FLEET_FAILED, "of the memory"},
+     "since the driver was loaded: reset the GPU"},
+    /* Errors of the years before, which a reset has repaired. */
+    {20, 1, {0, "device.ecc_uncorrectable", 1, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
+    {20, 1, {0, "memory.ecc_uncorrectable", 2, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
     {20, 1, {0, "memory.ecc_correctable", 20, NULL, 0, 0, 0}, FTH_FLEET_HEALTHY, NULL},
     {20,
      1,
@@ -92,6 +94,35 @@ static void test_rows(void **state)
             assert_contains(result->cause, rows[i].cause);
         if (judgement->healthy < rows[i].gpus - 1)
             fail_msg("row %zu: %zu of %zu are healthy", i, judgement->healthy, rows[i].gpus);
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(fleet);
+    }
+}
+
+/* Without the counter of errors since the driver was loaded, those since the GPU was made count. */
+static void test_errors_without_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *figure, *cause;
+    } cases[] = {{"device.ecc_uncorrectable", "could not correct."},
+                 {"memory.ecc_uncorrectable", "of the memory that it could not correct."}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const struct cell cell = {0, cases[i].figure, 1, NULL, 0, 0, 0};
+        struct fth_fleet *fleet = create();
+        add_gpus(fleet, 20, 1, &cell, 1);
+        const uint32_t recent = fth_fleet_figure_find(fleet, "device.ecc_uncorrectable_volatile");
+        for (size_t m = 0; m < fleet->measurement_count; m++) {
+            struct fth_fleet_value *values =
+                (struct fth_fleet_value *)(uintptr_t)fleet->measurements[m].values;
+            const size_t at = (size_t)(fth_fleet_find(&fleet->measurements[m], recent) - values);
+            const size_t after = --fleet->measurements[m].value_count - at;
+            memmove(&values[at], &values[at + 1], after * sizeof *values);
+        }
+        struct fth_fleet_judgement *judgement = judge(fleet, NULL);
+        assert_int_equal(judgement->results[0].verdict, FTH_FLEET_FAILED);
+        assert_contains(judgement->results[0].cause, cases[i].cause);
+        assert_int_equal(judgement->healthy, 19);
         fth_fleet_judgement_destroy(judgement);
         fth_fleet_destroy(fleet);
     }
@@ -306,13 +337,85 @@ static void test_student(void **state)
     assert_near(fth_student_quantile(0.5, 4), 0, 0);
 }
 
+/* A GPU whose value is rare, but to be expected among 2000 GPUs that differ that much, is suspect
+ * and has not failed: also if its node judges it alone, against the reference of the fleet. */
+static void test_severity_of_a_node(void **state)
+{
+    (void)state;
+    struct made_plan plan = {.gpus = 2000, .runs = 1, .seed = 6, .scale = 3};
+    struct fth_fleet *others, *fleet;
+    struct fth_fleet_reference *reference = NULL;
+    fth_fleet_judgement_destroy(made_judge(&plan, NULL, &others));
+    assert_int_equal(fth_fleet_refer(others, NULL, &reference, NULL), FTH_OK);
+    const struct fth_fleet_judge_options options = FTH_FLEET_JUDGE_OPTIONS(.reference = reference);
+    static const struct {
+        double factor;
+        enum fth_fleet_verdict verdict;
+    } cases[] = {{0.93, FTH_FLEET_SUSPECT}, {0.8, FTH_FLEET_FAILED}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        plan = (struct made_plan){.gpus = 1,
+                                  .runs = 1,
+                                  .seed = 3,
+                                  .faulty = 1,
+                                  .faults = {{"memory.read_bytes", cases[i].factor, 0}}};
+        struct fth_fleet_judgement *judgement = made_judge(&plan, &options, &fleet);
+        assert_int_equal(judgement->results[0].verdict, cases[i].verdict);
+        assert_string_equal(judgement->results[0].findings[0].figure, "memory.read_bytes_per_s");
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(fleet);
+    }
+    fth_fleet_reference_destroy(reference);
+    fth_fleet_destroy(others);
+}
+
+/* A GPU without a main figure that the others have is suspect. If many GPUs lack the figure, it is
+ * one that the model does not always have. */
+static void test_lacking_figures(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t gpus, without, suspect;
+    } cases[] = {{20, 0, 0}, {20, 1, 1}, {41, 3, 3}, {41, 5, 0}, {3, 1, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const struct made_plan plan = {.gpus = cases[i].gpus, .runs = 2, .seed = 6};
+        struct fth_fleet *fleet = create();
+        made_add(fleet, &plan);
+        /* The first GPUs lose the first two figures, which are bandwidths of the memory. */
+        for (size_t j = 0; j < 2 * cases[i].without; j++) {
+            fleet->measurements[j].values += 2;
+            fleet->measurements[j].value_count -= 2;
+        }
+        struct fth_fleet_judgement *judgement = judge(fleet, NULL);
+        if (judgement->suspect != cases[i].suspect)
+            fail_msg("case %zu: %zu GPUs are suspect", i, judgement->suspect);
+        assert_int_equal(judgement->healthy, cases[i].gpus - cases[i].suspect);
+        const struct fth_fleet_result *result = &judgement->results[0];
+        assert_int_equal(result->finding_count, cases[i].suspect ? 2 : 0);
+        if (result->finding_count) {
+            assert_string_equal(result->findings[0].figure, "memory.read_bytes_per_s");
+            assert_string_equal(result->findings[1].figure, "memory.write_bytes_per_s");
+            assert_string_equal(result->findings[1].text, "unknown");
+            assert_near(result->findings[0].usual, 4.6e12, 0.1e12);
+            assert_contains(result->cause, "could not be measured completely");
+        }
+        fth_fleet_judgement_destroy(judgement);
+        fth_fleet_destroy(fleet);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_simulated), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_reference), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_errors_without_time),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_options),
         cmocka_unit_test(test_student),
+        cmocka_unit_test(test_severity_of_a_node),
+        cmocka_unit_test(test_lacking_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
