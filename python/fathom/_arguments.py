@@ -7,13 +7,15 @@ tensors of PyTorch in the memory of the host.
 from __future__ import annotations
 
 import ctypes
+import difflib
+import inspect
 import math
 import operator
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ctypes import c_char, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
@@ -319,3 +321,17 @@ class Input:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def option_names(function: Callable[..., Any]) -> list[str]:
+    """Returns the names of the parameters of a function that can only be given by name."""
+    return [item.name for item in inspect.signature(function).parameters.values() if item.kind is item.KEYWORD_ONLY]
+
+
+def check_options(function: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuses options that a function does not have, with the name of the function that the caller knows."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known)}"
+            raise TypeError(f"{function} has no option '{name}'; {hint}")

@@ -41,8 +41,8 @@ class Parameter(NamedTuple):
 
     bits: int
     """Size in bits; of an array, that of an element."""
-    count: Optional[int]
-    """Elements of an array; None for a number."""
+    elements: Optional[int]
+    """Number of elements of an array; None for a number."""
 
 
 class Entry(NamedTuple):
@@ -321,7 +321,7 @@ class Arguments:
 
     def _add_descriptor(self, name: str, value: Any) -> None:
         """Appends a tensor map, its shape and its strides, as Triton passes a descriptor."""
-        if self._next(name).count is None or not self._maps:
+        if self._next(name).elements is None or not self._maps:
             raise Unsupported(f"the tensor descriptor {name}: Triton has not compiled it to a "
                               "tensor map")
         meta = self._maps.pop(0)

@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional, Union, overload
 
 from . import descriptions
 from . import _structs as c
-from ._arguments import Input, Memory, Shape
+from ._arguments import Input, Memory, Shape, check_options, option_names
 from ._library import Handle, Invalid, Operation, PathText, ProgressFunction, call, create, encode, library, text
 from .results import ModelResult
 
@@ -327,21 +327,46 @@ def trace(
     kernel: Optional[str] = None,
     *,
     output: Optional[PathText] = None,
+    grid: Optional[Shape] = None,
+    block: Optional[Shape] = None,
+    args: Optional[Sequence[Any]] = None,
+    shared_bytes: int = 0,
+    cluster: Optional[Shape] = None,
+    sizes: Optional[Mapping[str, Any]] = None,
+    variables: Optional[Mapping[str, str]] = None,
+    seed: Optional[int] = None,
+    kernels: Optional[str] = None,
+    launches: Optional[tuple[int, int]] = None,
     threads: int = 0,
     max_instructions: int = 0,
-    **launch: Any,
+    allow_files: bool = False,
 ) -> Trace:
     """Traces the memory accesses of a kernel, as 'fathom trace' does.
 
     ptx: as in run(); also a trace, a capsule, or a trace of another tool.
     output: the file of the trace; None: a temporary file, which disappears with the result.
-    launch: grid, block, args, shared_bytes, cluster, sizes, variables, seed and allow_files, as in run(); for
-        capsules, kernels (a regular expression) and launches (first and end).
+    grid, block, args, shared_bytes, cluster, sizes, variables, seed, allow_files: as in run().
+    kernels, launches: of a capsule, only the kernels that a regular expression matches, and only the launches from
+        the first number up to, but not including, the second one.
 
     Arrays are not changed: fathom computes only what the accesses depend on.
     """
     operation = Operation()
-    with Input(ptx, kernel, **launch) as source:
+    with Input(
+        ptx,
+        kernel,
+        grid=grid,
+        block=block,
+        args=args,
+        shared_bytes=shared_bytes,
+        cluster=cluster,
+        sizes=sizes,
+        variables=variables,
+        seed=seed,
+        allow_files=allow_files,
+        kernels=kernels,
+        launches=launches,
+    ) as source:
         handle = operation.run(lambda: _obtain(source, operation, output, threads, max_instructions))
     return Trace(handle if handle.exists() else None, None if output is None else str(output))
 
@@ -394,6 +419,8 @@ def _model(
     progress: Optional[ProgressFunction] = None,
     **launch: Any,
 ) -> ModelResult:
+    known = option_names(Input)
+    check_options("fathom.model()", (name for name in launch if name not in known), [*known, *option_names(_model)])
     operation = Operation(progress)
     changes = [what_if] if isinstance(what_if, str) else list(what_if)
     edits = [change for change in changes if library().fth_trace_edit_known(encode(change))]
@@ -436,7 +463,31 @@ def _model(
 def model(source: None = None, kernel: None = None, *, gpu: Any = "h200", **options: Any) -> Decorator: ...
 @overload
 def model(
-    source: Union[PathText, Trace], kernel: Optional[str] = None, *, gpu: Any = "h200", **options: Any
+    source: Union[PathText, Trace],
+    kernel: Optional[str] = None,
+    *,
+    gpu: Any = "h200",
+    grid: Optional[Shape] = None,
+    block: Optional[Shape] = None,
+    args: Optional[Sequence[Any]] = None,
+    shared_bytes: int = 0,
+    cluster: Optional[Shape] = None,
+    sizes: Optional[Mapping[str, Any]] = None,
+    variables: Optional[Mapping[str, str]] = None,
+    seed: Optional[int] = None,
+    kernels: Optional[str] = None,
+    launches: Optional[tuple[int, int]] = None,
+    allow_files: bool = False,
+    set: Optional[Mapping[str, Any]] = None,
+    what_if: Union[str, Sequence[str]] = (),
+    hints: bool = False,
+    orders: int = 0,
+    sample: int = 0,
+    l1_off: bool = False,
+    curves: bool = False,
+    threads: int = 0,
+    max_instructions: int = 0,
+    progress: Optional[ProgressFunction] = None,
 ) -> ModelResult: ...
 
 
@@ -447,6 +498,7 @@ def model(source: Any = None, kernel: Optional[str] = None, *, gpu: Any = "h200"
     gpu: a name of gpus(), the path of a description, a Description, or "generic".
     options:
         grid, block, args, shared_bytes, cluster, sizes, variables, seed, allow_files: as in run().
+        kernels, launches: as in trace().
         set: parameters of the model, such as {"l1.size_bytes": "32K"}.
         what_if: changes of the accesses or of a parameter, such as "layout=all".
         hints: also find what to change in the kernels.

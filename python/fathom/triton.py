@@ -24,7 +24,7 @@ import threading
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
-from . import _launchfile
+from . import _arguments, _launchfile
 from ._library import Error, Invalid, Unsupported
 
 DEFAULT_MAX_BYTES = 4 << 30
@@ -71,13 +71,9 @@ def decorator(gpu: Any = "h200", *, show: bool = True, launches: int = 1,
 def _check_options(options: Dict[str, Any]) -> None:
     """Refuses options that the model does not have, before the first launch."""
     from . import kernels  # not at the top: kernels.model() imports this module
-    parameters = inspect.signature(kernels._model).parameters.values()
-    known = [parameter.name for parameter in parameters
-             if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise TypeError(f"fathom.model() without a source has no option {', '.join(unknown)}; "
-                        f"those of the model are {', '.join(known)}")
+    _arguments.check_options("fathom.model() without a source", options,
+                             _arguments.option_names(kernels._model)
+                             + _arguments.option_names(decorator))
 
 
 class ModelledKernel:

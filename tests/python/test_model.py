@@ -190,8 +190,16 @@ class Models(unittest.TestCase):
     def test_orders_and_samples(self):
         ranges = fathom.model(PARTICLES, orders=2, sizes={"N": 4096})
         self.assertIn("intervals", json.dumps(ranges.document()))
-        with self.assertRaises(TypeError):
+
+    def test_unknown_options_are_refused(self):
+        with self.assertRaisesRegex(TypeError, r"fathom\.model\(\) has no option 'ordres'; did you mean 'orders'\?"):
             fathom.model(PARTICLES, ordres=2)
+        with self.assertRaisesRegex(TypeError, r"fathom\.model\(\) has no option 'gird'; did you mean 'grid'\?"):
+            fathom.model(AXPY, gird=4)
+        with self.assertRaisesRegex(TypeError, r"fathom\.model\(\) has no option 'xyz'; it has grid, block, .*hints"):
+            fathom.model(AXPY, xyz=True)
+        with self.assertRaisesRegex(TypeError, r"trace\(\) got an unexpected keyword argument 'gird'"):
+            fathom.trace(AXPY, gird=4)
 
     def test_views_are_checked(self):
         with self.assertRaisesRegex(fathom.Invalid, "view 'launch': expected one of summary, kernels, launches"):

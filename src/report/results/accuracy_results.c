@@ -167,28 +167,34 @@ static enum fth_status put_table(const char *format, const struct fth_report_opt
     return status;
 }
 
+/* Appends the name of a kernel. Those of libraries can have thousands of characters. */
+static void put_name(const char *kernel, struct fth_buffer *out)
+{
+    enum { NAME_COLUMNS = 60 }; /* leaves space for the start of the note in a terminal */
+    char name[FTH_NAME_BYTES];
+    fth_demangle(kernel, FTH_NAME_SHORT, name, sizeof name);
+    fth_text_append(out, name, NAME_COLUMNS, "...");
+}
+
 /* Says which kernels were only partly measured or predicted. */
 static void put_notes(const struct fth_profile_comparison *comparison, struct fth_buffer *out)
 {
     const struct fth_profile_kernel *last = NULL;
-    char name[FTH_NAME_BYTES];
     for (size_t i = 0; i < comparison->count; i++) {
         const struct fth_profile_pair *pair = &comparison->pairs[i];
-        const bool differs = pair->gpu->launches != pair->model->launches;
-        if (pair->gpu != last && differs) {
-            fth_demangle(pair->model->name, FTH_NAME_SHORT, name, sizeof name);
+        if (pair->gpu != last && pair->gpu->launches != pair->model->launches) {
+            put_name(pair->model->name, out);
             fth_buffer_format(out,
-                              "%s: the profile has %llu launches, the prediction %llu; numbers are "
+                              ": the profile has %llu launches, the prediction %llu; numbers are "
                               "means per launch.\n",
-                              name, (unsigned long long)pair->gpu->launches,
+                              (unsigned long long)pair->gpu->launches,
                               (unsigned long long)pair->model->launches);
         }
         last = pair->gpu;
     }
     for (size_t i = 0; i < comparison->unpaired_count; i++) {
-        fth_demangle(comparison->unpaired[i]->name, FTH_NAME_SHORT, name, sizeof name);
-        fth_buffer_format(out, "%s: not compared, because its counters were not predicted.\n",
-                          name);
+        put_name(comparison->unpaired[i]->name, out);
+        fth_buffer_text(out, ": not compared, because its counters were not predicted.\n");
     }
 }
 
