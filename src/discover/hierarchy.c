@@ -39,9 +39,9 @@ static const double certain_slope = 0.003;
 static const double l3_confidence = 0.8, low_confidence = 0.8;
 /* Maximum relative difference between the latencies with all lines and with every second one. */
 static const double max_sparse_difference = 0.05;
-/* The same between the latencies of the memory at the largest footprint and at three quarters of
- * it. Chosen: less than the error that the closure tests permit. */
-static const double max_memory_difference = 0.005;
+/* The same between the latencies of a level at a footprint and at a smaller one. Chosen: less than
+ * the error that the closure tests permit. */
+static const double max_smaller_difference = 0.005;
 
 /* Footprint of loads past the first cache: small, so that no TLB and no other cache than the L2
  * matters. The minimum ratio of their latency and that of the first cache, as of two levels. */
@@ -58,6 +58,7 @@ static const char pass_method[] = "whole passes over a chain in pseudo-random or
 struct walk_through {
     struct fth_discovery *discovery;
     bool is_cpu, is_amd;
+    bool has_divided_l1;        /* L1 and shared memory share storage: GPUs of NVIDIA */
     bool has_sectors;           /* a load brings a part of a line: GPUs of NVIDIA */
     uint64_t max_bytes;         /* the largest footprint */
     uint64_t max_edge_elements; /* lines of a cache whose size is searched */
@@ -144,24 +145,52 @@ static const char *first_name(const struct walk_through *walk)
 
 /* ---- latencies ---- */
 
-/* Clears *steady if loads of every second line take another time. A prefetcher that fetches pairs
- * of lines causes this. */
+/* Clears *steady if a smaller footprint gives a lower latency than `cycles`: some loads hit the
+ * cache before the level then. */
+static enum fth_status check_smaller(const struct walk_through *walk, uint64_t stride,
+                                     uint64_t bytes, double cycles, bool *steady,
+                                     struct fth_error *error)
+{
+    struct fth_figure smaller;
+    FTH_TRY(fth_probe_level_latency(&walk->discovery->prober, &walk->first, stride, bytes, &smaller,
+                                    error));
+    *steady = *steady && smaller.value >= cycles * (1 - max_smaller_difference);
+    return FTH_OK;
+}
+
+/* Measures a level again with every second line. On a CPU, a prefetcher that fetches pairs of lines
+ * makes loads of all lines faster: clears *steady. On a GPU, the cache before the level may have
+ * longer lines than the first cache. A load of the second half of a line hits it then if the first
+ * half was loaded not long before, and only loads of every second line have the latency of the
+ * level. */
 static enum fth_status check_sparse(const struct walk_through *walk,
-                                    const struct fth_hierarchy_level *level, double cycles,
-                                    bool *steady, struct fth_error *error)
+                                    const struct fth_hierarchy_level *level,
+                                    struct fth_figure *figure, bool *steady,
+                                    struct fth_error *error)
 {
     struct fth_figure sparse;
+    const double cycles = figure->value;
     if (level->bytes < walk->first.edge_bytes) {
         *steady =
             *steady && fabs(walk->first.hit_cycles - cycles) <= max_sparse_difference * cycles;
         return FTH_OK;
     }
-    if (!walk->is_cpu || !*steady)
+    if (walk->is_cpu ? !*steady : level < walk->hierarchy.levels + 2)
         return FTH_OK;
     FTH_TRY(fth_probe_level_latency(&walk->discovery->prober, &walk->first, 2 * walk->line.bytes,
                                     level->bytes, &sparse, error));
-    *steady = fabs(sparse.value - cycles) <= max_sparse_difference * cycles;
-    return FTH_OK;
+    if (walk->is_cpu) {
+        *steady = fabs(sparse.value - cycles) <= max_sparse_difference * cycles;
+        return FTH_OK;
+    }
+    if (sparse.value <= cycles)
+        return FTH_OK;
+    *figure = sparse;
+    if (*steady)
+        return FTH_OK;
+    *steady = true; /* the curve has loads of all lines */
+    return check_smaller(walk, 2 * walk->line.bytes, level->bytes / 4 * 3, sparse.value, steady,
+                         error);
 }
 
 /* Returns the footprint with which the latency of a level is measured. */
@@ -185,16 +214,19 @@ static enum fth_status measure_level(const struct walk_through *walk,
 {
     const struct fth_prober *prober = &walk->discovery->prober;
     const uint64_t stride = walk->line.bytes * (is_memory ? 2 : 1);
-    struct fth_figure smaller;
     FTH_TRY(fth_probe_level_latency(prober, &walk->first, stride,
                                     footprint_of(walk, level, is_memory), figure, error));
     *steady = level->slope <= flat_slope;
     if (!is_memory)
-        return check_sparse(walk, level, figure->value, steady, error);
-    FTH_TRY(fth_probe_level_latency(prober, &walk->first, stride, level->high_bytes / 4 * 3,
-                                    &smaller, error));
-    *steady = *steady && smaller.value >= figure->value * (1 - max_memory_difference);
-    return FTH_OK;
+        return check_sparse(walk, level, figure, steady, error);
+    const bool flat = *steady;
+    *steady = flat || !walk->is_cpu;
+    FTH_TRY(check_smaller(walk, stride, level->high_bytes / 4 * 3, figure->value, steady, error));
+    /* The curve has loads of all lines, of which fewer hit longer lines of the last cache as the
+     * footprint grows. The chains here do not. */
+    return flat || !*steady
+               ? FTH_OK
+               : check_smaller(walk, stride, level->high_bytes / 2, figure->value, steady, error);
 }
 
 /* Measures and writes the latency of a level. */
@@ -378,20 +410,13 @@ static enum fth_status note_size(const struct walk_through *walk, size_t index,
                        error);
 }
 
-/* Measures size, ways and sets of a cache. */
-static enum fth_status find_size(const struct walk_through *walk, size_t index,
-                                 struct fth_error *error)
+/* Plans the search for the size of a cache that is not the last level. Behind the second cache of a
+ * GPU, the elements are as far apart as the line of the cache before it, which may be longer than
+ * that of the first one, and the latencies are those that were measured with such chains. */
+static struct fth_edge_plan plan_edge(const struct walk_through *walk, size_t index)
 {
     const struct fth_hierarchy_level *level = &walk->hierarchy.levels[index];
-    struct fth_edge edge;
-    bool confirmed = false;
-    const char *element = walk->names[index];
-    if (index > 0) {
-        FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "ways", hidden_ways, error));
-        FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "sets", hidden_ways, error));
-    }
-    if (index + 1 >= walk->hierarchy.count)
-        return note_range(walk, index, "no larger footprint shows the level behind it", error);
+    const struct fth_gpu *gpu = walk->discovery->gpu;
     const double rise = level[1].cycles - level->cycles;
     struct fth_edge_plan plan = {.first = &walk->first,
                                  .line_bytes = walk->line.bytes,
@@ -402,7 +427,35 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
     if (index == 0) {
         plan.edge_bytes = walk->first.edge_bytes;
         plan.hit_cycles = walk->first.hit_cycles;
+        plan.any_size = walk->has_divided_l1;
     }
+    const double line =
+        index > 1 ? fth_gpu_number(gpu, walk->names[index - 1], "line_bytes", 0) : 0;
+    const char *next = index + 1 < walk->caches ? walk->names[index + 1] : "memory";
+    const double hit = fth_gpu_number(gpu, walk->names[index], "latency_cycles", NAN),
+                 miss = fth_gpu_number(gpu, next, "latency_cycles", level[1].cycles);
+    if (!walk->is_cpu && line > (double)walk->line.bytes && hit < miss) {
+        plan.line_bytes = (uint64_t)line;
+        plan.hit_cycles = hit;
+        plan.miss_cycles = miss;
+    }
+    return plan;
+}
+
+/* Measures size, ways and sets of a cache. */
+static enum fth_status find_size(const struct walk_through *walk, size_t index,
+                                 struct fth_error *error)
+{
+    struct fth_edge edge;
+    bool confirmed = false;
+    const char *element = walk->names[index];
+    if (index > 0) {
+        FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "ways", hidden_ways, error));
+        FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "sets", hidden_ways, error));
+    }
+    if (index + 1 >= walk->hierarchy.count)
+        return note_range(walk, index, "no larger footprint shows the level behind it", error);
+    const struct fth_edge_plan plan = plan_edge(walk, index);
     if (plan.edge_bytes / plan.line_bytes > walk->max_edge_elements)
         return note_range(walk, index, "the cache is too large to search its exact size", error);
     enum fth_status status = fth_probe_edge(&walk->discovery->prober, &plan, &edge, error);
@@ -416,6 +469,16 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
     }
     if (status != FTH_OK)
         return status;
+    if (plan.any_size) {
+        char reason[160];
+        fth_format(reason, sizeof reason,
+                   "%.0f KiB fit, but the rest may be shared memory: the driver chooses how they "
+                   "divide their storage",
+                   (double)edge.bytes / 1024);
+        return note_range(walk, index, reason, error);
+    }
+    if (plan.line_bytes > walk->line.bytes)
+        edge.evidence.doubt = "its lines may be shorter than those of the cache before it";
     if (index == 0)
         FTH_TRY(find_ways(walk, index, &plan, edge.bytes, &confirmed, error));
     return note_size(walk, index, &edge, confirmed, error);
@@ -554,7 +617,7 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
                                 .max_edge_elements = discovery->simulated ? SIM_MAX_EDGE_ELEMENTS
                                                                           : MAX_EDGE_ELEMENTS};
     walk.is_amd = vendor && strcmp(vendor, "AMD") == 0 && !walk.is_cpu;
-    walk.has_sectors = vendor && strcmp(vendor, "NVIDIA") == 0;
+    walk.has_sectors = walk.has_divided_l1 = vendor && strcmp(vendor, "NVIDIA") == 0;
     enum fth_status status = find_hierarchy(&walk, error);
     if (status != FTH_OK)
         return note_failure(&walk, first_name(&walk), "size_bytes", status, error);

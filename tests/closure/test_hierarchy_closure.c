@@ -95,6 +95,15 @@ static bool requires_sharing(const struct fth_gpu *truth, const char *element)
     return (!is_vector && !is_l1) || next >= 8 * fth_gpu_number(truth, element, "size_bytes", NAN);
 }
 
+/* Whether a cache has more lines than those of which fathom searches the size on a simulated
+ * device. The chains have the distance of its lines. */
+static bool is_too_large(const struct fth_gpu *truth, const char *element)
+{
+    return fth_gpu_number(truth, element, "size_bytes", 0) /
+               fth_gpu_number(truth, element, "line_bytes", 1) >
+           8192;
+}
+
 /* Whether a figure must be known: sizes, lines and latencies of a device with regular caches. Not
  * the line of an L3, which fathom only measures up to some size, because that takes long, and not
  * the size of shared memory, of which a work-group may have only a part. */
@@ -106,7 +115,8 @@ static bool is_required(const struct fth_gpu *truth, const char *element, const 
            strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&
            (strcmp(attribute, "line_bytes") != 0 || strcmp(element, "l3") != 0) &&
            (strcmp(attribute, "size_bytes") != 0 ||
-            (strcmp(element, "lds") != 0 && strcmp(element, "shared") != 0));
+            (strcmp(element, "lds") != 0 && strcmp(element, "shared") != 0 &&
+             !is_too_large(truth, element)));
 }
 
 /* Whether fathom tests which units share the element: caches of CPUs, and of GPUs the first cache

@@ -215,7 +215,7 @@ enum fth_status fth_probe_edge(const struct fth_prober *prober, const struct fth
     if (2 * edge->evidence.agree <= edge->evidence.repeats)
         return fth_fail(error, FTH_INCONCLUSIVE, "measure the size", NULL,
                         "misses begin at different footprints in different memory");
-    if (!is_usual(edge->bytes))
+    if (!plan->any_size && !is_usual(edge->bytes))
         return fth_fail(error, FTH_INCONCLUSIVE, "measure the size", NULL,
                         "misses begin at %llu bytes, which is not the size of a cache",
                         (unsigned long long)edge->bytes);

@@ -88,11 +88,11 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
     uint64_t line = 0;
     *ambiguous = false;
     const double count = (double)count_of(plan);
-    /* If the first cache holds A, it does not hold the lines of B, which are in a later level if
-     * they hit. */
+    /* If caches before the level hold A or a part of it, they do not hold the lines of B, which are
+     * in the level if they hit. */
     double hits = times[HITS];
-    if (plan->smallest_bytes && hits < count * (plan->hit_cycles + plan->first->hit_cycles) / 2)
-        hits += count * (plan->hit_cycles - plan->first->hit_cycles);
+    if (plan->smallest_bytes)
+        hits = fmax(hits, plan->first->overhead_cycles + count * plan->hit_cycles);
     /* The flush can evict data from later levels, too, where a prefetcher may put it back. */
     const double misses =
         fmin(times[MISSES] - hits, count * (plan->miss_cycles - plan->hit_cycles));

@@ -136,6 +136,8 @@ struct fth_edge_plan {
     const struct fth_first_cache *first;
     uint64_t line_bytes, edge_bytes; /* line and approximate size */
     double hit_cycles, miss_cycles;
+    bool any_size; /* the cache may have a part of a memory whose other part has another use, so
+                    * that its size need not be usual */
 };
 struct fth_edge {
     uint64_t bytes;

@@ -146,6 +146,51 @@ static void hits_of_a_later_cache_are_not_misses(void **state)
     played_fini(&played);
 }
 
+/* A GPU with three caches and 8 MiB of memory, of which chains have 1 MiB. */
+static struct played three_caches(void)
+{
+    struct played played = clean_cpu();
+    played.gpu = true;
+    played.levels[0] = make_cache(16 << 10, 64, 8, 100);
+    played.levels[1] = make_cache(64 << 10, 128, 8, 200);
+    played.levels[2] = make_cache(256 << 10, 128, 16, 400);
+    played.memory_cycles = 700;
+    played.memory_bytes = 8.0 * (2 << 20);
+    return played;
+}
+
+/* Half of the loads of a chain with all lines of the first cache can hit the second one, whose
+ * lines are twice as long, although the chain does not fit. */
+static void longer_lines_do_not_make_the_next_cache_faster(void **state)
+{
+    (void)state;
+    struct played played = three_caches();
+    played_init(&played, 1);
+    struct fth_gpu *gpu = played_discover(&played, "l2,l3,memory");
+    assert_number(gpu, "l2", "line_bytes", 128, 0);
+    assert_number(gpu, "l3", "latency_cycles", 400, 2);
+    assert_number(gpu, "l3", "size_bytes", 256 << 10, 0);
+    assert_number(gpu, "memory", "latency_cycles", 700, 2);
+    fth_gpu_destroy(gpu);
+    played_fini(&played);
+}
+
+/* The second cache replaces at random, so that it holds only a part of a chain that fits. */
+static void a_part_in_another_cache_does_not_shorten_the_line(void **state)
+{
+    (void)state;
+    struct played played = three_caches();
+    played.levels[1] = make_cache(64 << 10, 64, 8, 160);
+    played.levels[1].policy = PLAYED_RANDOM;
+    played.levels[2].cycles = 360;
+    played.memory_cycles = 600;
+    played_init(&played, 1);
+    struct fth_gpu *gpu = played_discover(&played, "l3");
+    assert_number(gpu, "l3", "line_bytes", 128, 0);
+    fth_gpu_destroy(gpu);
+    played_fini(&played);
+}
+
 /* ---- random devices ---- */
 
 /* The seeds of the noisy devices. The arguments of the program replace them: FIRST LAST. */
@@ -267,6 +312,8 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hits_of_a_later_cache_are_not_misses),
+        cmocka_unit_test(longer_lines_do_not_make_the_next_cache_faster),
+        cmocka_unit_test(a_part_in_another_cache_does_not_shorten_the_line),
         cmocka_unit_test(clean_caches_are_known),
         cmocka_unit_test(loads_past_the_first_cache_give_the_latency_of_the_l2),
         cmocka_unit_test(random_quiet_caches_are_known),
