@@ -4,7 +4,7 @@
 #   FATHOM            the program (default: fathom, in PATH or /opt/fathom/bin)
 #   FATHOM_REFERENCE  the reference of the fleet (default: /etc/fathom/fleet.ref.json)
 #   FATHOM_LOG        folder for descriptions of the measured GPUs (default: none are kept)
-#   FATHOM_TIMEOUT    seconds after which the check is ended (default: 60)
+#   FATHOM_TIMEOUT    seconds after which the check is ended, 10 seconds later by force (default: 60)
 #   FATHOM_GPUS       number of GPUs that the job must have (default: as many as in SLURM_JOB_GPUS)
 # shellcheck shell=sh disable=SC2034
 
@@ -18,10 +18,10 @@ if [ -r "$settings" ]; then
     . "$settings"
 fi
 
-# Slurm names the GPUs of a job as 0,1 in SLURM_JOB_GPUS. Other GPUs may be in use by other jobs, and
+# Slurm names the GPUs of a job as 0,1 in SLURM_JOB_GPUS, in the order of the PCI bus. Other GPUs may be in use by other jobs, and
 # a GPU in use measures as a slow one.
 if [ -n "${SLURM_JOB_GPUS:-}" ]; then
-    export CUDA_VISIBLE_DEVICES="$SLURM_JOB_GPUS"
+    export CUDA_VISIBLE_DEVICES="$SLURM_JOB_GPUS" CUDA_DEVICE_ORDER=PCI_BUS_ID
     # A GPU that the driver has lost is not measured, and would not be noticed.
     : "${FATHOM_GPUS:=$(printf '%s\n' "$SLURM_JOB_GPUS" | tr ',' '\n' | grep -c .)}"
 fi
@@ -36,7 +36,7 @@ check_node()
     if [ -n "${FATHOM_LOG:-}" ]; then
         set -- "$@" --save "$FATHOM_LOG/%h-%g-$(date -u +%Y%m%dT%H%M%SZ).json"
     fi
-    report=$(timeout "${FATHOM_TIMEOUT:-60}" "${FATHOM:-fathom}" fleet check "$@" 2>&1)
+    report=$(timeout -k 10 "${FATHOM_TIMEOUT:-60}" "${FATHOM:-fathom}" fleet check "$@" 2>&1)
     code=$?
     printf '%s\n' "$report"
 }
