@@ -167,13 +167,16 @@ static enum fth_status put_table(const char *format, const struct fth_report_opt
     return status;
 }
 
-/* Appends the name of a kernel. Those of libraries can have thousands of characters. */
-static void put_name(const char *kernel, struct fth_buffer *out)
+/* Appends the name of a kernel and, below it, a note. Names of kernels of libraries can have
+ * thousands of characters. */
+static void put_note(const char *kernel, const char *note, struct fth_buffer *out)
 {
-    enum { NAME_COLUMNS = 60 }; /* leaves space for the start of the note in a terminal */
+    enum { NAME_COLUMNS = 79, NOTE_COLUMNS = 80 }; /* a colon follows the name */
     char name[FTH_NAME_BYTES];
     fth_demangle(kernel, FTH_NAME_SHORT, name, sizeof name);
     fth_text_append(out, name, NAME_COLUMNS, "...");
+    fth_buffer_text(out, ":\n");
+    fth_text_wrap(out, "  ", note, NOTE_COLUMNS);
 }
 
 /* Says which kernels were only partly measured or predicted. */
@@ -183,19 +186,19 @@ static void put_notes(const struct fth_profile_comparison *comparison, struct ft
     for (size_t i = 0; i < comparison->count; i++) {
         const struct fth_profile_pair *pair = &comparison->pairs[i];
         if (pair->gpu != last && pair->gpu->launches != pair->model->launches) {
-            put_name(pair->model->name, out);
-            fth_buffer_format(out,
-                              ": the profile has %llu launches, the prediction %llu; numbers are "
-                              "means per launch.\n",
-                              (unsigned long long)pair->gpu->launches,
-                              (unsigned long long)pair->model->launches);
+            char note[160];
+            fth_format(note, sizeof note,
+                       "the profile has %llu launches, the prediction %llu; numbers are means per "
+                       "launch.",
+                       (unsigned long long)pair->gpu->launches,
+                       (unsigned long long)pair->model->launches);
+            put_note(pair->model->name, note, out);
         }
         last = pair->gpu;
     }
-    for (size_t i = 0; i < comparison->unpaired_count; i++) {
-        put_name(comparison->unpaired[i]->name, out);
-        fth_buffer_text(out, ": not compared, because its counters were not predicted.\n");
-    }
+    for (size_t i = 0; i < comparison->unpaired_count; i++)
+        put_note(comparison->unpaired[i]->name,
+                 "not compared, because its counters were not predicted.", out);
 }
 
 static void put_summary(const struct fth_profile_comparison *comparison, struct fth_buffer *out)

@@ -1,7 +1,7 @@
 # Fifteen measurements each of eight real H200s: all cards are healthy, judged together, by ten measurements, by one measurement of each,
-# and each card by the reference of the others.
+# and each card by the reference of the others. Prints how often, the exit code and the first line.
 zstd -dqc "$FATHOM_ROOT/tests/fleet/h200-records.jsonl.zst" >all.jsonl
-judge() { fathom fleet judge "$@" >out; code=$?; echo "exit code $code: $(head -n 1 out)"; }
+judge() { fathom fleet judge "$@" >out; code=$?; echo "$code: $(head -n 1 out)"; }
 judge all.jsonl
 cards=$(grep -o '"gpu": *"[^"]*' all.jsonl | grep -o 'GPU-.*' | sort -u)
 for card in $cards; do grep -e "$card" all.jsonl >"$card.jsonl"; done
