@@ -113,8 +113,8 @@ static void test_errors_without_time(void **state)
         add_gpus(fleet, 20, 1, &cell, 1);
         const uint32_t recent = fth_fleet_figure_find(fleet, "device.ecc_uncorrectable_volatile");
         for (size_t m = 0; m < fleet->measurement_count; m++) {
-            struct fth_fleet_value *values =
-                (struct fth_fleet_value *)(uintptr_t)fleet->measurements[m].values;
+            struct fth_fleet_value *values; /* the library keeps them as constants */
+            memcpy(&values, &fleet->measurements[m].values, sizeof values);
             const size_t at = (size_t)(fth_fleet_find(&fleet->measurements[m], recent) - values);
             const size_t after = --fleet->measurements[m].value_count - at;
             memmove(&values[at], &values[at + 1], after * sizeof *values);

@@ -33,7 +33,7 @@ static void check_sizes(const struct fth_footprint *footprint, const struct refe
         }
     fth_footprint_sum(footprint, &word_bytes, &sector_bytes);
     assert_int_equal(word_bytes, 4 * words);
-    assert_int_equal(sector_bytes, 4 * SECTOR_WORDS * sectors);
+    assert_int_equal(sector_bytes, UINT64_C(4) * SECTOR_WORDS * sectors);
 }
 
 static void test_ranges(void **state)
