@@ -58,9 +58,8 @@ static const char pass_method[] = "whole passes over a chain in pseudo-random or
 struct walk_through {
     struct fth_discovery *discovery;
     bool is_cpu, is_amd;
-    bool has_divided_l1;        /* L1 and shared memory share storage: GPUs of NVIDIA */
-    bool has_sectors;           /* a load brings a part of a line: GPUs of NVIDIA */
-    uint64_t max_bytes;         /* the largest footprint */
+    bool is_nvidia;     /* L1 and shared memory share storage, and a load brings a part of a line */
+    uint64_t max_bytes; /* the largest footprint */
     uint64_t max_edge_elements; /* lines of a cache whose size is searched */
     bool hides;      /* a level seems to be hidden, so that the names of later ones are not known */
     bool is_limited; /* larger footprints would take too long */
@@ -427,7 +426,7 @@ static struct fth_edge_plan plan_edge(const struct walk_through *walk, size_t in
     if (index == 0) {
         plan.edge_bytes = walk->first.edge_bytes;
         plan.hit_cycles = walk->first.hit_cycles;
-        plan.any_size = walk->has_divided_l1;
+        plan.any_size = walk->is_nvidia;
     }
     const double line =
         index > 1 ? fth_gpu_number(gpu, walk->names[index - 1], "line_bytes", 0) : 0;
@@ -490,10 +489,10 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
 static enum fth_status note_line(const struct walk_through *walk, const char *element,
                                  const struct fth_hierarchy_line *line, struct fth_error *error)
 {
-    if (walk->has_sectors)
+    if (walk->is_nvidia)
         FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "line_bytes",
                                  "a load brings a sector; the line may have several", error));
-    return note_number(walk, element, walk->has_sectors ? "fill_bytes" : "line_bytes", line->bytes,
+    return note_number(walk, element, walk->is_nvidia ? "fill_bytes" : "line_bytes", line->bytes,
                        &line->evidence, line->samples, "bytes that a load brings into the cache",
                        error);
 }
@@ -617,7 +616,7 @@ enum fth_status fth_discover_hierarchy(struct fth_discovery *discovery, struct f
                                 .max_edge_elements = discovery->simulated ? SIM_MAX_EDGE_ELEMENTS
                                                                           : MAX_EDGE_ELEMENTS};
     walk.is_amd = vendor && strcmp(vendor, "AMD") == 0 && !walk.is_cpu;
-    walk.has_sectors = walk.has_divided_l1 = vendor && strcmp(vendor, "NVIDIA") == 0;
+    walk.is_nvidia = vendor && strcmp(vendor, "NVIDIA") == 0;
     enum fth_status status = find_hierarchy(&walk, error);
     if (status != FTH_OK)
         return note_failure(&walk, first_name(&walk), "size_bytes", status, error);
