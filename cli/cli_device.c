@@ -55,11 +55,13 @@ bool cli_is_device_id(const char *word)
 int cli_prepare_device(const char *id)
 {
     static const char slice[] = "cuda:MIG-";
-    if (strncmp(id, slice, strlen(slice)) != 0 ||
-        setenv("CUDA_VISIBLE_DEVICES", strchr(id, ':') + 1, 1) == 0)
-        return CLI_DONE;
-    cli_message("cannot set CUDA_VISIBLE_DEVICES: out of memory");
-    return CLI_FAILED;
+    const bool is_slice = id && strncmp(id, slice, strlen(slice)) == 0;
+    if ((is_slice && setenv("CUDA_VISIBLE_DEVICES", strchr(id, ':') + 1, 1) != 0) ||
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 0 /* the user's value has priority */) != 0) {
+        cli_message("cannot set environment variables: out of memory");
+        return CLI_FAILED;
+    }
+    return CLI_DONE;
 }
 
 int cli_open_device_id(const struct cli_arguments *arguments, const char *id,
@@ -72,7 +74,7 @@ int cli_open_device_id(const struct cli_arguments *arguments, const char *id,
     *device = NULL;
     if (!cli_parse_max_instructions(arguments, &options.max_instructions))
         return CLI_USAGE;
-    if (id && cli_prepare_device(id) != CLI_DONE)
+    if (cli_prepare_device(id) != CLI_DONE)
         return CLI_FAILED;
     return fth_device_open_with(id, &options, device, &error) == FTH_OK ? CLI_DONE
                                                                         : cli_fail_open(&error);

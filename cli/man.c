@@ -113,6 +113,10 @@ void cli_print_man(void)
     put("Additional folders in which to look for the CUDA driver, libcuda.so.1.\n");
     printf(".TP\nCUDA_VISIBLE_DEVICES\n");
     put("Selects and orders the GPUs that the CUDA driver shows to fathom.\n");
+    printf(".TP\nCUDA_DEVICE_MAX_CONNECTIONS\n");
+    put("Number of queues that the CUDA driver creates for a GPU. If it is not set, fathom sets it "
+        "to "
+        "1, which opens and closes a GPU faster.\n");
     printf(".TP\nTMPDIR\n");
     put("Folder for temporary traces, which have no name there (default: /tmp).\n");
     printf(".TP\nLC_ALL, LC_CTYPE, LANG\n");

@@ -50,9 +50,10 @@ enum fth_status fth_kernels_opencl_sweep(enum fth_opencl_vendor vendor,
                                          struct fth_error *error)
 {
     const bool reads = code->kind != FTH_SWEEP_WRITE, writes = code->kind != FTH_SWEEP_READ;
-    if (!fth_kernels_has_sweep(code) || code->hinted)
+    if (!fth_kernels_has_sweep(code) || (code->hinted && vendor != FTH_OPENCL_NVIDIA))
         return fth_fail(error, FTH_UNSUPPORTED, "write kernels", fth_sweep_kind_name(code->kind),
-                        "OpenCL has no kernel with these vectors or with cache hints");
+                        "OpenCL has no kernel with these vectors, or with cache hints for this "
+                        "vendor");
     if (vendor == FTH_OPENCL_X86 || vendor == FTH_OPENCL_ARM64)
         fth_buffer_text(out, "#define FTH_CPU\n");
     fth_buffer_format(out,
@@ -63,5 +64,7 @@ enum fth_status fth_kernels_opencl_sweep(enum fth_opencl_vendor vendor,
                       code->wide, code->vector_bytes / (code->wide ? 8 : 4), code->unroll,
                       code->lanes, reads, fth_sweep_arrays(code->kind) == 3, writes,
                       FTH_SWEEP_SCALAR, results[code->kind]);
+    if (code->hinted)
+        FTH_TRY(add_file("hints", out, error));
     return add_file("arrays", out, error);
 }

@@ -394,7 +394,7 @@ FTH_MUST_USE enum fth_status fth_kernels_opencl_image(enum fth_opencl_vendor ven
                                                       struct fth_error *error);
 /* Appends the program of one sweep, with the kernels `fth_sweep`, and `fth_write`, `fth_check` and
  * `fth_total` for its arrays, which arrays.cl documents. Fails with FTH_UNSUPPORTED if there is no
- * such kernel: see fth_kernels_has_sweep; OpenCL has no cache hints. */
+ * such kernel: see fth_kernels_has_sweep; only NVIDIA's GPUs have cache hints. */
 FTH_MUST_USE enum fth_status fth_kernels_opencl_sweep(enum fth_opencl_vendor vendor,
                                                       const struct fth_sweep_code *code,
                                                       struct fth_buffer *out,

@@ -2,7 +2,7 @@
  *
  * usage: programs VENDOR                      the chases
  *        programs VENDOR image                the chases, with those through an image
- *        programs VENDOR KIND TYPE VECTOR UNROLL    the sweep: "triad f64 16 4"
+ *        programs VENDOR KIND TYPE VECTOR UNROLL [hinted]   the sweep: "triad f64 16 4"
  *
  * Without arguments, it prints the names of the vendors and of the sweeps. */
 #include "kernels/kernels.h"
@@ -25,14 +25,15 @@ static int list(void)
     return 0;
 }
 
-static enum fth_status write_sweep(enum fth_opencl_vendor vendor, char **words,
+static enum fth_status write_sweep(enum fth_opencl_vendor vendor, char **words, bool hinted,
                                    struct fth_buffer *text, struct fth_error *error)
 {
     struct fth_sweep_code code = {.kind = FTH_SWEEP_READ,
                                   .wide = strcmp(words[1], "f64") == 0,
                                   .vector_bytes = (uint32_t)strtoul(words[2], NULL, 10),
                                   .unroll = (uint32_t)strtoul(words[3], NULL, 10),
-                                  .lanes = 32};
+                                  .lanes = 32,
+                                  .hinted = hinted};
     while (code.kind < FTH_SWEEP_KINDS && strcmp(fth_sweep_kind_name(code.kind), words[0]) != 0)
         code.kind++;
     if (code.kind == FTH_SWEEP_KINDS)
@@ -50,13 +51,15 @@ int main(int argc, char **argv)
         return list();
     while (vendor < FTH_OPENCL_VENDORS && strcmp(vendors[vendor], argv[1]) != 0)
         vendor++;
-    if (vendor == FTH_OPENCL_VENDORS || (argc != 2 && argc != 3 && argc != 6)) {
-        fprintf(stderr, "usage: programs VENDOR [image | KIND TYPE VECTOR UNROLL]\n");
+    const bool hinted = argc == 7 && strcmp(argv[6], "hinted") == 0;
+    if (vendor == FTH_OPENCL_VENDORS || (argc != 2 && argc != 3 && argc != 6 && !hinted)) {
+        fprintf(stderr, "usage: programs VENDOR [image | KIND TYPE VECTOR UNROLL [hinted]]\n");
         return 2;
     }
-    const enum fth_status status = argc == 2   ? fth_kernels_opencl(vendor, &text, &error)
-                                   : argc == 3 ? fth_kernels_opencl_image(vendor, &text, &error)
-                                               : write_sweep(vendor, argv + 2, &text, &error);
+    const enum fth_status status = argc == 2 ? fth_kernels_opencl(vendor, &text, &error)
+                                   : argc == 3
+                                       ? fth_kernels_opencl_image(vendor, &text, &error)
+                                       : write_sweep(vendor, argv + 2, hinted, &text, &error);
     if (status == FTH_OK)
         fwrite(text.data, 1, text.size, stdout);
     else

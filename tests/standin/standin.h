@@ -16,6 +16,7 @@
  *   no-pinned            pinned memory cannot be allocated
  *   corrupt              copies on a stream change one bit of the last byte
  *   no-nvml              nvmlInit fails
+ *   queues:N             cuInit fails unless CUDA_DEVICE_MAX_CONNECTIONS is N
  *   healthy              the clocks are not reduced and all links are active
  *   ecc                  the same, but memory errors were not corrected, and a repair is pending
  */

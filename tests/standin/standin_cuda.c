@@ -118,6 +118,10 @@ int cuInit(unsigned flags)
         return NO_DEVICE;
     if (mode_is("not-ready", NULL))
         return NOT_READY_SYSTEM;
+    unsigned long long queues = 0;
+    const char *wanted = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    if (mode_is("queues", &queues) && (!wanted || strtoull(wanted, NULL, 10) != queues))
+        return NO_DEVICE;
     if (!initialised && mode_is("mig", NULL)) {
         /* Like the driver, it reads CUDA_VISIBLE_DEVICES only once. */
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

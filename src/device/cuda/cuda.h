@@ -22,6 +22,8 @@
 
 #include "device/machine.h"
 
+#include <pthread.h>
+
 typedef int fth_cu_result; /* 0 is success */
 /* Values of CUresult, from the documentation of the CUDA driver API. */
 enum {
@@ -349,6 +351,18 @@ struct fth_nvml {
  * memory.
  */
 FTH_MUST_USE enum fth_status fth_nvml_open(struct fth_nvml *nvml, struct fth_error *error);
+/* The same in another thread: opening NVML takes 13 ms on an H200, and the caller can create a
+ * context meanwhile, which takes longer. Every begin needs its end. */
+struct fth_nvml_opening {
+    struct fth_nvml nvml;
+    struct fth_error error;
+    pthread_t thread;
+    bool has_thread; /* false: no thread could be created; the end opens NVML */
+    enum fth_status status;
+};
+void fth_nvml_open_begin(struct fth_nvml_opening *opening);
+FTH_MUST_USE enum fth_status fth_nvml_open_end(struct fth_nvml_opening *opening,
+                                               struct fth_nvml *nvml, struct fth_error *error);
 /* Does nothing if the handle is NULL. */
 void fth_nvml_close(struct fth_nvml *nvml);
 /* Adds the properties that NVML reports to the description, including current values such as clocks

@@ -570,6 +570,19 @@ static void find_facts(struct machine *machine)
     machine->facts.hints = machine->facts.capability >= MIN_HINTS_CAPABILITY;
 }
 
+/* Creates the context, and opens NVML meanwhile. */
+static enum fth_status open_driver(struct machine *machine, struct fth_error *error)
+{
+    struct fth_error fault = FTH_NO_ERROR;
+    struct fth_nvml_opening opening;
+    fth_nvml_open_begin(&opening);
+    enum fth_status status =
+        fth_cuda_context_open(&machine->cuda, machine->ordinal, &machine->context, error);
+    if (fth_nvml_open_end(&opening, &machine->nvml, &fault) != FTH_OK && status == FTH_OK)
+        status = fth_error_move(error, &fault);
+    return status;
+}
+
 enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, const char *id,
                                         void **machine, struct fth_error *error)
 {
@@ -590,9 +603,7 @@ enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, cons
     if (status == FTH_OK && result != 0)
         status = fth_cuda_fail(cuda, result, "cuDeviceGet", error);
     if (status == FTH_OK)
-        status = fth_cuda_context_open(&made->cuda, ordinal, &made->context, error);
-    if (status == FTH_OK)
-        status = fth_nvml_open(&made->nvml, error);
+        status = open_driver(made, error);
     if (status != FTH_OK) {
         close_machine(made);
         return status;

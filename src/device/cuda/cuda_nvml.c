@@ -69,6 +69,30 @@ enum fth_status fth_nvml_open(struct fth_nvml *nvml, struct fth_error *error)
     return FTH_OK;
 }
 
+static void *open_in_thread(void *user)
+{
+    struct fth_nvml_opening *opening = user;
+    opening->status = fth_nvml_open(&opening->nvml, &opening->error);
+    return NULL;
+}
+
+void fth_nvml_open_begin(struct fth_nvml_opening *opening)
+{
+    *opening = (struct fth_nvml_opening){.error = FTH_NO_ERROR};
+    opening->has_thread = pthread_create(&opening->thread, NULL, open_in_thread, opening) == 0;
+}
+
+enum fth_status fth_nvml_open_end(struct fth_nvml_opening *opening, struct fth_nvml *nvml,
+                                  struct fth_error *error)
+{
+    if (opening->has_thread)
+        pthread_join(opening->thread, NULL);
+    else
+        open_in_thread(opening);
+    *nvml = opening->nvml;
+    return opening->status == FTH_OK ? FTH_OK : fth_error_move(error, &opening->error);
+}
+
 void fth_nvml_close(struct fth_nvml *nvml)
 {
     if (!nvml->handle)

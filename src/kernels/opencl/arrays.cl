@@ -50,15 +50,22 @@ static inline uint fth_sum(fth_vector vector)
 }
 #endif
 
+// Loads and stores of a vector. hints.cl has others.
+#ifndef FTH_GET
+#define FTH_DECLARE_HINTS
+#define FTH_GET(vector, place) (vector) = *(place);
+#define FTH_PUT(place, vector) *(place) = (vector);
+#endif
+
 #if FTH_READS
-#define FTH_X(i) x[i]
+#define FTH_GET_X(vector, i) FTH_GET(vector, &x[i])
 #else
-#define FTH_X(i) ((fth_vector)0)
+#define FTH_GET_X(vector, i) (vector) = (fth_vector)0;
 #endif
 #if FTH_READS_OTHER
-#define FTH_Y(i) y[i]
+#define FTH_GET_Y(vector, i) FTH_GET(vector, &y[i])
 #else
-#define FTH_Y(i) ((fth_vector)0)
+#define FTH_GET_Y(vector, i) (vector) = (fth_vector)0;
 #endif
 
 // The kernel.
@@ -78,16 +85,21 @@ kernel void fth_sweep(global const fth_vector *x, global const fth_vector *y, gl
 #if !FTH_WRITES
     uint sum = 0;
 #endif
+    FTH_DECLARE_HINTS
 #ifdef FTH_CPU
     const ulong items = get_global_size(0), id = get_global_id(0);
     // Parts are multiples of 64 vectors, so that two work-items do not write to the same cache line.
     const ulong part = (vectors / items + 64) / 64 * 64;
     const ulong begin = id * part, limit = begin + part, end = limit < vectors ? limit : vectors;
     for (ulong i = begin; i < end; i++) {
+        fth_vector a, b;
+        FTH_GET_X(a, i)
+        FTH_GET_Y(b, i)
+        (void)a, (void)b; // some kinds do not use them
 #if FTH_WRITES
-        z[i] = FTH_RESULT(FTH_X(i), FTH_Y(i));
+        FTH_PUT(&z[i], FTH_RESULT(a, b))
 #else
-        sum += fth_sum(x[i]);
+        sum += fth_sum(a);
 #endif
     }
 #else
@@ -98,13 +110,13 @@ kernel void fth_sweep(global const fth_vector *x, global const fth_vector *y, gl
         fth_vector a[FTH_SWEEP_UNROLL], b[FTH_SWEEP_UNROLL];
 #pragma unroll
         for (uint k = 0; k < FTH_SWEEP_UNROLL; k++) {
-            a[k] = FTH_X(i + k * FTH_LANES);
-            b[k] = FTH_Y(i + k * FTH_LANES);
+            FTH_GET_X(a[k], i + k * FTH_LANES)
+            FTH_GET_Y(b[k], i + k * FTH_LANES)
         }
 #pragma unroll
         for (uint k = 0; k < FTH_SWEEP_UNROLL; k++) {
 #if FTH_WRITES
-            z[i + k * FTH_LANES] = FTH_RESULT(a[k], b[k]);
+            FTH_PUT(&z[i + k * FTH_LANES], FTH_RESULT(a[k], b[k]))
 #else
             sum += fth_sum(a[k]);
 #endif

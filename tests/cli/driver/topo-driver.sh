@@ -17,3 +17,7 @@ fathom topo --device cuda:GPU-00000000-1111-2222-3333-444444444444 --only l2 | h
 FATHOM_STANDIN=two fathom topo --device cuda:1 --only l2 --json | grep '"uuid"'
 FATHOM_STANDIN=no-nvml fathom topo --only l2 --json | grep -c '"source": "driver"' | sed 's/^[0-9]*$/some/'
 FATHOM_STANDIN=mig FATHOM_STANDIN_GPU=gtx980 fathom topo --device cuda:MIG-aaaaaaa1-1111-2222-3333-444444444444 --only l2 --json | grep '"sms"\|"uuid"'
+# The driver creates one queue, unless the user wants others.
+FATHOM_STANDIN=queues:1 fathom topo --device cuda:0 --only shared >/dev/null; echo $?
+FATHOM_STANDIN=queues:8 fathom topo --device cuda:0 --only shared; echo $?
+CUDA_DEVICE_MAX_CONNECTIONS=8 FATHOM_STANDIN=queues:8 fathom topo --device cuda:0 --only shared >/dev/null; echo $?

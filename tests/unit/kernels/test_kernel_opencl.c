@@ -65,6 +65,9 @@ static void sweeps_have_their_definitions(void **state)
         {FTH_OPENCL_ARM64,
          {FTH_SWEEP_WRITE, false, 4, 1, 32, false},
          {"#define FTH_CPU\n", "FTH_VECTOR_WORDS 1\n", "FTH_READS 0\n", "FTH_WRITES 1\n"}},
+        {FTH_OPENCL_NVIDIA,
+         {FTH_SWEEP_COPY, false, 16, 1, 32, true},
+         {"FTH_VECTOR_WORDS 4\n", "ld.global.cg.L2::cache_hint.v4", "#ifndef FTH_GET\n"}},
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct fth_buffer text = {0};
@@ -74,7 +77,8 @@ static void sweeps_have_their_definitions(void **state)
         assert_order(text.data, cases[i].parts);
         assert_non_null(strstr(text.data, "kernel void fth_sweep("));
         assert_int_equal(strncmp(text.data, "#define FTH_CPU\n", 16) == 0,
-                         cases[i].vendor != FTH_OPENCL_AMD);
+                         cases[i].vendor == FTH_OPENCL_X86 || cases[i].vendor == FTH_OPENCL_ARM64);
+        assert_int_equal(strstr(text.data, "cache_hint") != NULL, cases[i].code.hinted);
         fth_buffer_fini(&text);
     }
 }
