@@ -122,7 +122,9 @@ enum fth_status fth_discover_code(struct fth_discovery *discovery, struct fth_er
     /* Recordings of older versions do not have it either. */
     if (!fth_gpu_attribute(discovery->gpu, "device", "instruction_bytes"))
         return fth_note_unknown(discovery->gpu, element, "size_bytes",
-                                "there is no code of known length for this device", error);
+                                "neither this device nor recordings of older versions have code of "
+                                "known length",
+                                error);
     return kind && strcmp(kind, "cpu") == 0 ? find_cpu_code(discovery, error)
                                             : find_gpu_code(discovery, error);
 }

@@ -139,7 +139,7 @@ struct fetch_state {
                            * allocating it for every request would take longer than most requests */
     uint64_t bank;        /* address of the module's constant bank for uploads; 0: not known yet */
     uint64_t origin;      /* its address as kernels see it */
-    struct fth_chain chain; /* that the bank holds; count 0: none */
+    struct fth_chain chain;            /* that the bank holds; count 0: none */
     struct fth_machine_module *longer; /* for requests of more than FTH_MAX_FETCH instructions;
                                         * NULL: not loaded yet */
 };

@@ -87,9 +87,10 @@ static enum fth_status check_request(const struct fth_opencl_device *device,
 {
     const struct fth_fetch *fetch = &request->fetch;
     if (!fth_kernels_opencl_has_code(device->vendor, fetch->stride_bytes))
-        return refuse(error, fetch->stride_bytes
-                                 ? "only CPUs execute code that consists of branches"
-                                 : "there is no straight-line code of known length for this device");
+        return refuse(error,
+                      fetch->stride_bytes
+                          ? "only CPUs execute code that consists of branches"
+                          : "there is no straight-line code of known length for this device");
     if (!device->has_clock)
         return refuse(error, "the kernels of this device cannot read a clock");
     if (request->sm != FTH_ANY_SM)

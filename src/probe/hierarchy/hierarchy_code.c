@@ -1,9 +1,9 @@
 /* The size of the first instruction cache of a CPU.
  *
- * Code that is executed repeatedly takes longer per instruction from the length on that does not fit
- * into the cache. But other structures have limits, too, and a CPU fetches ahead, so that one kind
- * of code does not suffice. A size counts as that of the cache if it shows in both of two kinds of
- * code, and not in a third one:
+ * Code that is executed repeatedly takes longer per instruction from the length on that does not
+ * fit into the cache. But other structures have limits, too, and a CPU fetches ahead, so that one
+ * kind of code does not suffice. A size counts as that of the cache if it shows in both of two
+ * kinds of code, and not in a third one:
  *
  *   straight   Instructions of 4 bytes without effect. Misses are sequential, so that prefetchers
  *              hide most of them, and the edge is low (half a percent on a Cascade Lake) but sharp.
@@ -39,8 +39,8 @@ enum {
     BEFORE = 5, /* points before the edge, and after it */
     AFTER = 5,
     BRANCH_AFTER = 3, /* the first point after the edge at which branches must be slow */
-    ATTEMPTS = 3, /* other programs that use the core hide the edges. Chosen. */
-    BATCH = 32    /* requests that are sent together */
+    ATTEMPTS = 3,     /* other programs that use the core hide the edges. Chosen. */
+    BATCH = 32        /* requests that are sent together */
 };
 /* Sizes that are looked for. Smaller ones can be those of caches of decoded instructions. */
 static const uint64_t sizes[] = {16 << 10, 32 << 10,  48 << 10, 64 << 10,
@@ -86,8 +86,8 @@ static struct fth_request make_request(uint64_t stride, uint64_t bytes)
     return request;
 }
 
-/* Executes code with these lengths. rates[i] receives the cycles per byte of the fastest pass: other
- * programs only make passes longer. */
+/* Executes code with these lengths. rates[i] receives the cycles per byte of the fastest pass:
+ * other programs only make passes longer. */
 static enum fth_status measure(const struct fth_prober *prober, uint64_t stride,
                                const uint64_t *lengths, size_t count, double *rates,
                                size_t *samples, struct fth_error *error)
