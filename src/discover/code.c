@@ -11,6 +11,7 @@ enum { UNIT_BYTES = 1024, MAX_ODD_PART = 3 };
 
 /* Which units share the cache would need kernels that execute code on two of them at a time. */
 static const char sharing_reason[] = "there is no experiment that executes code on two units";
+static const char line_reason[] = "straight-line code uses every line completely";
 static const char ways_reason[] = "there is no experiment with code of chosen sets";
 
 /* Writes the size, and that nothing else is known of the structure. */
@@ -18,6 +19,7 @@ static enum fth_status note_size(struct fth_discovery *discovery, const struct f
                                  struct fth_error *error)
 {
     FTH_TRY(fth_note(discovery->gpu, size, error));
+    FTH_TRY(fth_note_unknown(discovery->gpu, element, "line_bytes", line_reason, error));
     FTH_TRY(fth_note_unknown(discovery->gpu, element, "ways", ways_reason, error));
     FTH_TRY(fth_note_unknown(discovery->gpu, element, "sets", ways_reason, error));
     return fth_note_unknown(discovery->gpu, element, "sms_per_instance", sharing_reason, error);

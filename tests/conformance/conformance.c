@@ -419,8 +419,9 @@ static void reports_impossible_requests(struct fth_device *device, size_t sms)
     free_samples(samples, 4);
 }
 
-/* Code of twice the length takes about twice as long, if it fits into the instruction cache.
- * Devices that are not CPUs may refuse branches. */
+/* Code of twice the length takes about twice as long. Twice as many branches can take longer than
+ * that, because other structures than the instruction cache have limits. Devices that are not CPUs
+ * may refuse branches. */
 static void executes_code(struct fth_device *device)
 {
     struct fth_request requested[4];
