@@ -392,8 +392,8 @@ FTH_MUST_USE enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor,
 FTH_MUST_USE enum fth_status fth_kernels_opencl_image(enum fth_opencl_vendor vendor,
                                                       struct fth_buffer *out,
                                                       struct fth_error *error);
-/* Returns whether a vendor's prelude has code for instruction caches: straight-line code (stride 0),
- * or branches that are `stride_bytes` apart. */
+/* Returns whether a vendor's prelude has code for instruction caches: straight-line code (stride
+ * 0), or branches that are `stride_bytes` apart. */
 bool fth_kernels_opencl_has_code(enum fth_opencl_vendor vendor, uint64_t stride_bytes);
 /* Appends the program with the kernel `fth_fetch` for code of at most `count` instructions, which
  * fetch.cl documents. fth_kernels_opencl_has_code must be true. */

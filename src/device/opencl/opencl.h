@@ -243,7 +243,7 @@ struct fth_opencl_device {
     struct fth_opencl_buffer constants, steps, samples, unit;
     struct fth_opencl_buffer arrays[3], sums; /* of sweeps and transfers: x, y, z */
     struct fth_opencl_image image;
-    struct fth_opencl_buffer texels;         /* of the image */
+    struct fth_opencl_buffer texels; /* of the image */
     struct fth_opencl_code codes[FTH_OPENCL_MAX_CODES];
     size_t code_count; /* programs compiled so far; the oldest one makes place for the next */
     struct fth_opencl_sweep_program *sweeps; /* those compiled so far */

@@ -12,6 +12,9 @@ enum {
      * many instructions or branches. Chosen: about 10 us. */
     CPU_INSTRUCTIONS = 1 << 17,
     CPU_BRANCHES = 1 << 14,
+    /* Cycles of an instruction at most, for clocks that overflow. Chosen: 512 cycles per line of 64
+     * bytes, more than a miss of the instruction cache takes. */
+    MAX_CYCLES = 32,
     MAX_KERNEL_INSTRUCTIONS = 1 << 30 /* of all passes of a request. Chosen: at least a second. */
 };
 /* Upper bound for one instruction in seconds. Chosen, not derived. */
@@ -93,6 +96,9 @@ static enum fth_status check_request(const struct fth_opencl_device *device,
                           : "there is no straight-line code of known length for this device");
     if (!device->has_clock)
         return refuse(error, "the kernels of this device cannot read a clock");
+    if (device->clock.bits < 64 &&
+        fetch->instructions > (UINT64_C(1) << device->clock.bits) / MAX_CYCLES)
+        return refuse(error, "the clock of this device may overflow while it executes this code");
     if (request->sm != FTH_ANY_SM)
         return refuse(error, "OpenCL cannot choose where a work-group runs");
     if (request->carveout_percent >= 0)

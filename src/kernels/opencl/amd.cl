@@ -128,8 +128,8 @@ static inline uint fth_unit(void)
 
 // Code for instruction caches (fetch.cl): s_nop 0, which has 4 bytes and occupies the wavefront's issue
 // for one slot [isa: S_NOP]. The branches of the ISA reach 128 KiB, so the code is entered and left by
-// s_setpc_b64: s[40:41] is the entry, s[42:43] where the kernel continues. There is no code with a
-// stride: the front end of a compute unit does not run ahead across branches.
+// s_setpc_b64: s[40:41] is the entry, s[42:43] where the kernel continues. Only CPUs are
+// measured with code that has a stride.
 #if defined(FTH_CODE_COUNT) && !FTH_CODE_STRIDE
 #define FTH_TEXT_OF(number) #number
 #define FTH_TEXT(number) FTH_TEXT_OF(number)

@@ -30,8 +30,12 @@ enum {
      * the fixed cost of a pass. */
     DENSE_INSTRUCTIONS = 8 * FTH_FETCH_BLOCK,
     MIN_INSTRUCTIONS = 2 * FTH_FETCH_BLOCK, /* shortest code that can be part of a plateau */
-    MAX_POINTS = 80, /* maximum lengths of a curve; measure_curve() needs 64 */
-    SHORT_INSTRUCTION = 4 /* bytes up to which an instruction is a short one */
+    MAX_POINTS = 80,       /* maximum lengths of a curve; measure_curve() needs 56 */
+    SHORT_INSTRUCTION = 4, /* bytes up to which an instruction is a short one */
+    /* Maximum length of code with short instructions: twice the largest instruction cache of AMD's
+     * GPUs (64 KiB). The clock of gfx11, which has 20 bits, does not overflow in longer code if a
+     * line of 64 bytes takes less than 512 cycles. */
+    MAX_SHORT = 32768
 };
 
 /* ---- plateaus ---- */
@@ -122,8 +126,7 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
 /* Returns the maximum length of code in instructions. */
 static uint64_t max_length(const struct fth_code_size *code)
 {
-    return code->bytes <= SHORT_INSTRUCTION * code->instructions ? FTH_MAX_SHORT_FETCH
-                                                                 : FTH_MAX_FETCH;
+    return code->bytes <= SHORT_INSTRUCTION * code->instructions ? MAX_SHORT : FTH_MAX_FETCH;
 }
 
 static enum fth_status measure_curve(const struct fth_prober *prober, uint64_t longest,

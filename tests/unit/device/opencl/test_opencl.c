@@ -287,6 +287,11 @@ static void executes_code_of_a_given_length(void **state)
     assert_samples(device, &request, (uint32_t[]){2176}, 1);
     request = code(FTH_MAX_SHORT_FETCH, 0, 1);
     assert_samples(device, &request, (uint32_t[]){2 * FTH_MAX_SHORT_FETCH}, 1);
+    ((struct fth_opencl_device *)device->state)->clock.bits = 20;
+    assert_refused(device, &request, FTH_UNSUPPORTED, "the clock of this device may overflow");
+    request = code(32768, 0, 1);
+    assert_samples(device, &request, (uint32_t[]){2 * 32768}, 1);
+    ((struct fth_opencl_device *)device->state)->clock.bits = 64;
     request = code(10, 64, 1);
     assert_refused(device, &request, FTH_UNSUPPORTED, "only CPUs execute code that consists of");
     request = code(64, 0, 1);
