@@ -148,6 +148,12 @@ static double expectation(const struct fth_gpu *truth, const char *element, cons
     return strcmp(scope, "sm") == 0 ? 1 : sms;
 }
 
+/* Whether a figure may be wrong, or may be of a cache that does not exist. */
+static bool is_doubted(const struct fth_attribute *measured)
+{
+    return measured->confidence < max_wrong_confidence;
+}
+
 static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *found,
                           const char *element, size_t index)
 {
@@ -162,7 +168,7 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
     const double error = fabs(measured->number - expected);
     if (error <= (latency ? fmax(close_cycles, close_fraction * expected) : 0))
         return RIGHT;
-    return measured->confidence < max_wrong_confidence ? DOUBTED : WRONG;
+    return is_doubted(measured) ? DOUBTED : WRONG;
 }
 
 /* Compares the figures of an element. */
@@ -175,7 +181,9 @@ static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *f
         const struct fth_attribute *measured = fth_gpu_attribute(found, name, attributes[i]);
         if (isnan(expected) && !is_measured(measured))
             continue;
-        const enum verdict verdict = isnan(expected) ? NONEXISTENT : judge(truth, found, name, i);
+        const enum verdict verdict = !isnan(expected)       ? judge(truth, found, name, i)
+                                     : is_doubted(measured) ? DOUBTED
+                                                            : NONEXISTENT;
         const char *reason = reason_of(found, name, attributes[i]);
         results->counts[element][i][verdict]++;
         if (verdict != RIGHT)

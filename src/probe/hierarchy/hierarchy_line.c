@@ -24,6 +24,7 @@ enum {
     DISTANCES = 6,           /* 16 to 512 bytes */
     PAIRS = 4,               /* pairs of rounds must agree */
     ROUNDS = 2 * PAIRS,      /* repeats. Chosen */
+    THOROUGH_FACTOR = 8,     /* times as many rounds: 32 samples in a quarter of them. Chosen */
     TRIALS = 2,              /* in a request: three steps each */
     FLUSH_STRIDE_BYTES = 32, /* of the array that flushes: at most the shortest line */
     FIRST_FLUSH_FACTOR = 4,  /* it is this many times as large as the first cache, ... */
@@ -114,34 +115,49 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
     return line;
 }
 
-/* Measures the minimum cycles of each subject in the rounds `from` to `to`. */
-static void take_minima(const struct fth_answers *answers, unsigned from, unsigned to,
-                        double *times)
+/* Returns the number of rounds. */
+static unsigned rounds_of(const struct fth_hierarchy_line_plan *plan)
 {
-    for (unsigned i = 0; i < SUBJECTS; i++) {
-        uint64_t least = UINT64_MAX;
-        for (unsigned round = from; round < to; round++) {
-            const struct fth_samples *item = &answers->items[round * SUBJECTS + i];
-            for (size_t k = 0; k < item->count; k++)
-                if (item->cycles[k] < least)
-                    least = item->cycles[k];
-        }
-        times[i] = least < UINT64_MAX ? (double)least : INFINITY;
-    }
+    return plan->thorough ? THOROUGH_FACTOR * ROUNDS : ROUNDS;
 }
 
-/* Decides from all rounds, and counts the pairs of rounds that agree. */
+/* Takes the cycles of each subject from the rounds `from` to `to`: the minimum, or, with a clock
+ * that is coarse for so few loads, the mean of the fast samples. */
+static enum fth_status take_times(const struct fth_hierarchy_line_plan *plan,
+                                  const struct fth_answers *answers, unsigned from, unsigned to,
+                                  double *times, struct fth_error *error)
+{
+    uint32_t cycles[TRIALS * THOROUGH_FACTOR * ROUNDS];
+    for (unsigned i = 0; i < SUBJECTS; i++) {
+        size_t count = 0;
+        uint32_t least = UINT32_MAX;
+        for (unsigned round = from; round < to; round++) {
+            const struct fth_samples *item = &answers->items[round * SUBJECTS + i];
+            for (size_t k = 0; k < item->count && k < TRIALS; k++) {
+                least = item->cycles[k] < least ? item->cycles[k] : least;
+                cycles[count++] = item->cycles[k];
+            }
+        }
+        times[i] = count ? (double)least : INFINITY;
+        if (plan->thorough && count)
+            FTH_TRY(fth_low_mean(cycles, count, plan->first->resolution, &times[i], error));
+    }
+    return FTH_OK;
+}
+
+/* Decides from all rounds, and counts the quarters of the rounds that agree. */
 static enum fth_status conclude(const struct fth_hierarchy_line_plan *plan,
                                 const struct fth_answers *answers, struct fth_hierarchy_line *line,
                                 struct fth_error *error)
 {
     double times[SUBJECTS];
     bool ambiguous, other;
-    take_minima(answers, 0, ROUNDS, times);
+    const unsigned rounds = rounds_of(plan), quarter = rounds / PAIRS;
+    FTH_TRY(take_times(plan, answers, 0, rounds, times, error));
     line->bytes = decide(plan, times, &ambiguous);
     line->evidence.repeats = PAIRS;
-    for (unsigned round = 0; round < ROUNDS; round += 2) {
-        take_minima(answers, round, round + 2, times);
+    for (unsigned round = 0; round < rounds; round += quarter) {
+        FTH_TRY(take_times(plan, answers, round, round + quarter, times, error));
         line->evidence.agree += decide(plan, times, &other) == line->bytes;
     }
     if (line->bytes && ambiguous)
@@ -159,15 +175,15 @@ enum fth_status fth_probe_hierarchy_line(const struct fth_prober *prober,
                                          const struct fth_hierarchy_line_plan *plan,
                                          struct fth_hierarchy_line *line, struct fth_error *error)
 {
-    struct fth_request *requests = calloc((size_t)ROUNDS * SUBJECTS, sizeof *requests);
+    const size_t count = (size_t)rounds_of(plan) * SUBJECTS;
+    struct fth_request *requests = calloc(count, sizeof *requests);
     struct fth_answers answers = {NULL, 0};
     *line = (struct fth_hierarchy_line){0};
     if (!requests)
         return fth_no_memory(error, "measure the line", NULL);
-    for (unsigned i = 0; i < ROUNDS * SUBJECTS; i++)
+    for (unsigned i = 0; i < count; i++)
         requests[i] = make_request(plan, i % SUBJECTS, i / SUBJECTS);
-    enum fth_status status =
-        fth_ask_once(prober, requests, (size_t)ROUNDS * SUBJECTS, &answers, error);
+    enum fth_status status = fth_ask_once(prober, requests, count, &answers, error);
     for (size_t i = 0; i < answers.count; i++)
         line->samples += answers.items[i].count;
     if (status == FTH_OK)

@@ -20,6 +20,10 @@
 
 /* ---- hierarchy_pass.c ---- */
 
+/* Loads that the kernels execute without other instructions between them. The rest of a chain is
+ * executed by a loop of one load. */
+enum { FTH_PASS_GROUP = 32 };
+
 /* A chain that is walked once and then timed. */
 struct fth_pass {
     enum fth_path path;
@@ -73,6 +77,8 @@ struct fth_hierarchy_line_plan {
     uint64_t size_bytes;            /* of the level, approximately */
     uint64_t smallest_bytes;        /* line of the level before it; 0: none */
     bool has_prefetchers;           /* the level may fetch neighbours of a line */
+    bool thorough; /* use more samples, and their mean instead of the minimum: the clock may be too
+                    * coarse for few */
 };
 struct fth_hierarchy_line {
     uint64_t bytes;
