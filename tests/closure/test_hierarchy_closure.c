@@ -6,9 +6,9 @@
  *   test_hierarchy_closure [noisy] [jobs=N] published      those of fathom for other vendors
  *   test_hierarchy_closure [noisy] print SEED              print a description
  *
- * Every figure is right, or unknown with a reason. Without noise, none is wrong, and sizes, lines
- * and latencies of devices with regular caches are known. With noise, a wrong figure must have a
- * low confidence. N processes share the work. */
+ * Every figure is right and has a confidence, or is unknown with a reason. Without noise, none is
+ * wrong, and sizes, lines and latencies of devices with regular caches are known. With noise, a
+ * wrong figure must have a low confidence. N processes share the work. */
 #include "check.h"
 #include "closure/hierarchy_gpu.h"
 #include "described_device.h"
@@ -165,6 +165,8 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
             return UNEXPLAINED;
         return is_required(truth, element, attributes[index]) ? UNKNOWN : NOT_REQUIRED;
     }
+    if (is_measured(measured) && isnan(measured->confidence))
+        return UNEXPLAINED;
     const double error = fabs(measured->number - expected);
     if (error <= (latency ? fmax(close_cycles, close_fraction * expected) : 0))
         return RIGHT;
