@@ -43,6 +43,7 @@ static struct {
     bool noisy, published;
     char paths[MAX_PUBLISHED][PATH_BYTES]; /* [count] of descriptions that come with fathom */
     unsigned jobs;
+    const char *records; /* file that the records are appended to; NULL: none */
     uint64_t first;
     size_t count;
     char *const *seeds; /* [count]; NULL: count up from `first` */
@@ -173,9 +174,38 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
     return is_doubted(measured) ? DOUBTED : WRONG;
 }
 
+/* Appends a figure that was found to the records: the same row as closure_compare.c. */
+static void record(const struct fth_gpu *truth, const char *element, const char *attribute,
+                   enum verdict verdict, const struct fth_attribute *measured,
+                   struct fth_buffer *records)
+{
+    double agree = NAN, repeats = NAN;
+    const char *method = measured->method ? measured->method : "";
+    /* The repeats follow the last semicolon of the method (discover/note.c). */
+    const char *last = strrchr(method, ';');
+    if (!last || sscanf(last, "; %lf of %lf repeats agree", &agree, &repeats) != 2)
+        agree = repeats = NAN;
+    fth_buffer_format(
+        records, "%s,%s.%s,%s,%d,%g,%g,%g,%d,%d,0\n", fth_gpu_text(truth, "device", "name"),
+        element, attribute, strcmp(attribute, "latency_cycles") == 0 ? "time" : "structure",
+        verdict == RIGHT, measured->confidence, repeats, agree,
+        strstr(method, " agree, but ") != NULL, strstr(method, "interrupted requests") != NULL);
+}
+
+/* Appends the records of a device to the file: a single write to the end of the file, because
+ * several processes do so. */
+static void append_records(const struct fth_buffer *records)
+{
+    FILE *file = fopen(work.records, "a");
+    assert_non_null(file);
+    assert_int_equal(setvbuf(file, NULL, _IOFBF, records->size + 1), 0);
+    assert_int_equal(fwrite(records->data, 1, records->size, file), records->size);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* Compares the figures of an element. */
 static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *found,
-                            size_t element, struct results *results)
+                            size_t element, struct results *results, struct fth_buffer *records)
 {
     const char *name = elements[element];
     for (size_t i = 0; i < FTH_COUNT(attributes); i++) {
@@ -188,6 +218,8 @@ static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *f
                                                             : NONEXISTENT;
         const char *reason = reason_of(found, name, attributes[i]);
         results->counts[element][i][verdict]++;
+        if (is_measured(measured))
+            record(truth, name, attributes[i], verdict, measured, records);
         if (verdict != RIGHT)
             printf("# %s: %s: %s.%s: is %g, found %g (confidence %g) %s\n",
                    fth_gpu_text(truth, "device", "name"), words[verdict], name, attributes[i],
@@ -201,6 +233,7 @@ static void check_device(struct fth_gpu *truth, uint64_t seed, struct results *r
 {
     struct fth_gpu *found = NULL;
     struct fth_error error = FTH_NO_ERROR;
+    struct fth_buffer records = {0};
     const struct fth_discover_options options = FTH_DISCOVER_OPTIONS();
     if (work.noisy)
         make_hierarchy_noisy(truth, seed);
@@ -213,7 +246,10 @@ static void check_device(struct fth_gpu *truth, uint64_t seed, struct results *r
                error.cause);
     }
     for (size_t i = 0; status == FTH_OK && i < FTH_COUNT(elements); i++)
-        compare_element(truth, found, i, results);
+        compare_element(truth, found, i, results, &records);
+    if (work.records && records.size)
+        append_records(&records);
+    fth_buffer_fini(&records);
     fth_device_close(device);
     fth_gpu_destroy(found);
 }
@@ -374,6 +410,11 @@ int main(int count, char *words_given[])
         argument++;
         left--;
     }
+    if (left && strncmp(*argument, "records=", 8) == 0) {
+        work.records = *argument + 8;
+        argument++;
+        left--;
+    }
     if (left == 2 && strcmp(argument[0], "print") == 0)
         return print_description(strtoull(argument[1], NULL, 10));
     if (left == 1 && strcmp(argument[0], "published") == 0)
@@ -388,7 +429,8 @@ int main(int count, char *words_given[])
     if (work.count == 0 || work.count > 1000000 || work.jobs > MAX_JOBS) {
         fprintf(
             stderr,
-            "usage: %s [noisy] [jobs=N] {FIRST LAST | seeds SEED... | published | print SEED}\n",
+            "usage: %s [noisy] [jobs=N] [records=FILE] {FIRST LAST | seeds SEED... | published | "
+            "print SEED}\n",
             words_given[0]);
         return 2;
     }

@@ -24,7 +24,6 @@ enum {
     DISTANCES = 6,           /* 16 to 512 bytes */
     PAIRS = 4,               /* pairs of rounds must agree */
     ROUNDS = 2 * PAIRS,      /* repeats. Chosen */
-    THOROUGH_FACTOR = 8,     /* times as many rounds: 32 samples in a quarter of them. Chosen */
     TRIALS = 2,              /* in a request: three steps each */
     FLUSH_STRIDE_BYTES = 32, /* of the array that flushes: at most the shortest line */
     FIRST_FLUSH_FACTOR = 4,  /* it is this many times as large as the first cache, ... */
@@ -118,7 +117,7 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
 /* Returns the number of rounds. */
 static unsigned rounds_of(const struct fth_hierarchy_line_plan *plan)
 {
-    return plan->thorough ? THOROUGH_FACTOR * ROUNDS : ROUNDS;
+    return plan->factor > 1 ? plan->factor * ROUNDS : ROUNDS;
 }
 
 /* Takes the cycles of each subject from the rounds `from` to `to`: the minimum, or, with a clock
@@ -127,7 +126,7 @@ static enum fth_status take_times(const struct fth_hierarchy_line_plan *plan,
                                   const struct fth_answers *answers, unsigned from, unsigned to,
                                   double *times, struct fth_error *error)
 {
-    uint32_t cycles[TRIALS * THOROUGH_FACTOR * ROUNDS];
+    uint32_t cycles[TRIALS * FTH_MAX_LINE_FACTOR * ROUNDS];
     for (unsigned i = 0; i < SUBJECTS; i++) {
         size_t count = 0;
         uint32_t least = UINT32_MAX;
@@ -139,7 +138,7 @@ static enum fth_status take_times(const struct fth_hierarchy_line_plan *plan,
             }
         }
         times[i] = count ? (double)least : INFINITY;
-        if (plan->thorough && count)
+        if (plan->factor > 1 && count)
             FTH_TRY(fth_low_mean(cycles, count, plan->first->resolution, &times[i], error));
     }
     return FTH_OK;

@@ -76,14 +76,16 @@ FTH_MUST_USE enum fth_status fth_probe_first_cache(const struct fth_prober *prob
 
 /* ---- hierarchy_line.c ---- */
 
+enum { FTH_MAX_LINE_FACTOR = 32 };
 struct fth_hierarchy_line_plan {
     const struct fth_first_cache *first;
     double hit_cycles, miss_cycles; /* of a load that hits the level, and one behind it */
     uint64_t size_bytes;            /* of the level, approximately */
     uint64_t smallest_bytes;        /* line of the level before it; 0: none */
     bool has_prefetchers;           /* the level may fetch neighbours of a line */
-    bool thorough; /* use more samples, and their mean instead of the minimum: the clock may be too
-                    * coarse for few */
+    unsigned
+        factor; /* times as many rounds, at most FTH_MAX_LINE_FACTOR; from 2 on, the probe uses
+                 * means instead of minima: the clock may be too coarse for few samples. 0: 1 */
 };
 struct fth_hierarchy_line {
     uint64_t bytes;
