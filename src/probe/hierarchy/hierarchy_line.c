@@ -93,9 +93,13 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
     double hits = times[HITS];
     if (plan->smallest_bytes)
         hits = fmax(hits, plan->first->overhead_cycles + count * plan->hit_cycles);
-    /* The flush can evict data from later levels, too, where a prefetcher may put it back. */
-    const double misses =
-        fmin(times[MISSES] - hits, count * (plan->miss_cycles - plan->hit_cycles));
+    /* The flush can evict data from later levels, too, where a prefetcher may put it back. If the
+     * loop around a load takes longer than a hit (FTH_PASS_GROUP), it hides a part of the misses;
+     * minima with a coarse clock are not precise enough for that. */
+    const double expected = plan->factor > 1
+                                ? plan->first->overhead_cycles + count * plan->miss_cycles - hits
+                                : count * (plan->miss_cycles - plan->hit_cycles);
+    const double misses = fmin(times[MISSES] - hits, expected);
     if (!(misses > 0))
         return 0;
     for (unsigned i = FIRST_DISTANCE; i < SUBJECTS; i++) {
