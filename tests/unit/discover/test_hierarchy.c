@@ -107,11 +107,11 @@ static void hits_of_few_cycles_are_known(void **state)
     for (int coarse = 0; coarse < 2; coarse++) {
         struct played played = clean_cpu();
         played.count = 2;
-        played.tick = coarse ? 28 : 1;
+        played.tick = coarse ? 40 : 1;
         played.tail_cycles = 10;
         played.background = 0;
         played.levels[0] = make_cache(16 << 10, 64, 8, 4);
-        played.levels[1] = make_cache(128 << 10, 64, 16, 16);
+        played.levels[1] = make_cache(128 << 10, 64, 16, coarse ? 12.4 : 16);
         played_init(&played, 1);
         struct fth_gpu *gpu = played_discover(&played, "l1,l2");
         assert_number(gpu, "l1", "size_bytes", 16 << 10, 0);
