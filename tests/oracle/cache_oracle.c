@@ -396,19 +396,35 @@ static uint64_t count_lines(const struct oracle *oracle, uint64_t set, uint64_t 
     return count;
 }
 
-/* Evicts the least recently used line of the row. With `fresh`, a line that was never hit goes
- * first. */
-static void evict_from(struct oracle *oracle, uint64_t set, uint64_t row, bool fresh,
+/* Whether no line of its row was used after `entry`. */
+static bool is_newest(const struct oracle *oracle, uint64_t set, const struct entry *entry)
+{
+    for (uint64_t way = 0; way < oracle->ways[set]; way++) {
+        const struct entry *other = &oracle->entries[set][way];
+        if (other->held && other->row == entry->row && other->last_use > entry->last_use)
+            return false;
+    }
+    return true;
+}
+
+/* Evicts the least recently used line of the row. A line that was never hit goes first, unless all
+ * tags of the row are in use and the line is the most recently used one. */
+static void evict_from(struct oracle *oracle, uint64_t set, uint64_t row,
                        struct fth_cache_result *result)
 {
+    const bool full = count_lines(oracle, set, row) == oracle->row_ways;
     struct entry *victim = NULL;
+    bool victim_stays = false;
     for (uint64_t way = 0; way < oracle->ways[set]; way++) {
         struct entry *entry = &oracle->entries[set][way];
         if (!entry->held || entry->row != row)
             continue;
+        const bool stays = entry->hit || (full && is_newest(oracle, set, entry));
         const bool older = !victim || entry->last_use < victim->last_use;
-        if (!victim || (fresh && entry->hit != victim->hit ? victim->hit : older))
+        if (!victim || (stays != victim_stays ? victim_stays : older)) {
             victim = entry;
+            victim_stays = stays;
+        }
     }
     victim->held = false;
     result->evicted = true;
@@ -421,7 +437,7 @@ static void clock_room(struct oracle *oracle, uint64_t set, uint64_t row,
                        struct fth_cache_result *result)
 {
     if (count_lines(oracle, set, row) == oracle->row_ways) {
-        evict_from(oracle, set, row, false, result);
+        evict_from(oracle, set, row, result);
         oracle->pressed[set] = false;
     } else if (count_lines(oracle, set, UINT64_MAX) == oracle->ways[set]) {
         for (int left = oracle->pressed[set] ? 4 : 1;
@@ -430,7 +446,7 @@ static void clock_room(struct oracle *oracle, uint64_t set, uint64_t row,
             oracle->hand[set] = (visited + 1) % oracle->rows;
             if (count_lines(oracle, set, visited) == 0)
                 continue;
-            evict_from(oracle, set, visited, true, result);
+            evict_from(oracle, set, visited, result);
             left--;
         }
         oracle->pressed[set] = !oracle->pressed[set];

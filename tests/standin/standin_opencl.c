@@ -630,16 +630,6 @@ API(int, clEnqueueCopyBuffer, void *queue, void *from, void *to, size_t from_off
     return *event ? 0 : OUT_OF_HOST_MEMORY;
 }
 
-API(int, clEnqueueFillBuffer, void *queue, void *buffer, const void *pattern, size_t pattern_size,
-    size_t offset, size_t size, unsigned waits, void *const *list, void **event)
-{
-    (void)queue, (void)waits, (void)list;
-    for (size_t i = 0; i < size; i += pattern_size)
-        memcpy(((struct buffer *)buffer)->data + offset + i, pattern, pattern_size);
-    *event = complete(0, 0);
-    return *event ? 0 : OUT_OF_HOST_MEMORY;
-}
-
 API(void *, clEnqueueMapBuffer, void *queue, void *buffer, unsigned blocking, uint64_t flags,
     size_t offset, size_t size, unsigned waits, void *const *list, void **event, int *result)
 {

@@ -10,13 +10,13 @@
  *      row 2   . . . .          an empty row is skipped
  *      row 3   C D E G          a further line of this row replaces one of C, D, E, G
  *
- *   - If all tags of its row are in use, a new line replaces the least recently used line of the
- *     row.
+ *   - If all tags of its row are in use, a new line replaces a line of the row.
  *   - Otherwise, if the set is full, the hand advances until it has evicted one line. If the next
  *     access of the set is a miss of this kind, too, the hand evicts further lines, BURST in total
  *     with the one before.
- *   - Within a row, the hand evicts the least recently used of the lines that were not hit since
- *     they were filled. If all lines of the row were hit, it evicts the least recently used one.
+ *   - Both evict the least recently used of the lines of the row that were not hit since they were
+ *     filled. If all lines of the row were hit, they evict the least recently used one. In a row
+ *     without a free tag, the most recently used line counts as hit.
  *
  * An access takes constant time on average. */
 #include "cache/cache.h"
@@ -226,6 +226,22 @@ static uint32_t oldest(const struct fth_clock *clock, uint32_t row, uint32_t can
     return row * clock->row_ways + found;
 }
 
+/* Returns the slot of the line that a row evicts. The row must have a line. */
+static uint32_t victim(const struct fth_clock *clock, uint32_t index)
+{
+    const uint32_t full = UINT32_MAX >> (32 - clock->row_ways);
+    const struct fth_row *row = fth_row_at(clock, index);
+    uint32_t fresh = row->valid & ~row->hit;
+    if (row->valid == full && fresh && (fresh & (fresh - 1)) == 0) {
+        const uint64_t last_use = row->last_use[__builtin_ctz(fresh)];
+        bool newest = true;
+        for (uint32_t way = 0; way < clock->row_ways; way++)
+            newest &= row->last_use[way] <= last_use;
+        fresh = newest ? 0 : fresh;
+    }
+    return oldest(clock, index, fresh ? fresh : row->valid);
+}
+
 /* Advances the hand until it has evicted `count` lines or the set is empty. */
 static void sweep(struct fth_cache *cache, uint32_t set, uint32_t count,
                   struct fth_cache_result *result)
@@ -235,10 +251,9 @@ static void sweep(struct fth_cache *cache, uint32_t set, uint32_t count,
     while (count && state->lines) {
         const uint32_t index = set * clock->rows + state->hand;
         const struct fth_row *row = fth_row_at(clock, index);
-        const uint32_t fresh = row->valid & ~row->hit;
         state->hand = (state->hand + 1) & (clock->rows - 1);
         if (row->valid) {
-            fth_slot_free(cache, set, oldest(clock, index, fresh ? fresh : row->valid), result);
+            fth_slot_free(cache, set, victim(clock, index), result);
             count--;
         }
     }
@@ -258,7 +273,7 @@ static uint32_t place(struct fth_cache *cache, uint32_t set, uint64_t line,
     struct fth_row *row = fth_row_at(clock, index);
     if (row->valid == full) {
         state->pressed = false;
-        fth_slot_free(cache, set, oldest(clock, index, full), result);
+        fth_slot_free(cache, set, victim(clock, index), result);
     } else if (state->lines == state->capacity) {
         sweep(cache, set, state->pressed ? BURST - 1 : 1, result);
         state->pressed = !state->pressed;

@@ -106,8 +106,6 @@ struct fth_opencl {
                                 void *const *, void **);
     fth_cl_int (*enqueue_copy)(void *, void *, void *, size_t, size_t, size_t, uint32_t,
                                void *const *, void **);
-    fth_cl_int (*enqueue_fill)(void *, void *, const void *, size_t, size_t, size_t, uint32_t,
-                               void *const *, void **);
     void *(*enqueue_map)(void *, void *, uint32_t, uint64_t, size_t, size_t, uint32_t,
                          void *const *, void **, fth_cl_int *);
     fth_cl_int (*enqueue_unmap)(void *, void *, void *, uint32_t, void *const *, void **);
@@ -289,10 +287,6 @@ FTH_MUST_USE enum fth_status fth_opencl_read(struct fth_opencl_device *device, v
                                              struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_opencl_copy(struct fth_opencl_device *device, void *from, void *to,
                                              uint64_t bytes, double *ns, struct fth_error *error);
-/* Sets all bytes of a buffer to `byte`, on the device. `bytes` is a multiple of 16. */
-FTH_MUST_USE enum fth_status fth_opencl_fill(struct fth_opencl_device *device, void *memory,
-                                             unsigned char byte, uint64_t bytes,
-                                             struct fth_error *error);
 /* Makes a part of a buffer accessible to the host, and ends that. */
 FTH_MUST_USE enum fth_status fth_opencl_map(struct fth_opencl_device *device, void *memory,
                                             uint64_t offset, uint64_t bytes, char **data,

@@ -32,7 +32,6 @@ static const struct fth_dl_symbol symbols[] = {
     ROW("clEnqueueReadBuffer", enqueue_read),
     ROW("clEnqueueWriteBuffer", enqueue_write),
     ROW("clEnqueueCopyBuffer", enqueue_copy),
-    ROW("clEnqueueFillBuffer", enqueue_fill),
     ROW("clEnqueueMapBuffer", enqueue_map),
     ROW("clEnqueueUnmapMemObject", enqueue_unmap),
     {{"clCreateImage"}, offsetof(struct fth_opencl, image_create), true}, /* since OpenCL 1.2 */

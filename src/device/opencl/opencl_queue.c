@@ -211,20 +211,6 @@ enum fth_status fth_opencl_copy(struct fth_opencl_device *device, void *from, vo
                   copy_s(bytes), ns, error);
 }
 
-enum fth_status fth_opencl_fill(struct fth_opencl_device *device, void *memory, unsigned char byte,
-                                uint64_t bytes, struct fth_error *error)
-{
-    /* The longest pattern of a vector: drivers write it in fewer stores than single bytes. */
-    unsigned char pattern[16];
-    void *event = NULL;
-    memset(pattern, byte, sizeof pattern);
-    FTH_TRY(fth_opencl_check(device, error));
-    fth_cl_int result = device->cl.enqueue_fill(device->queue, memory, pattern, sizeof pattern, 0,
-                                                (size_t)bytes, 0, NULL, &event);
-    return finish(device, result, event, "clEnqueueFillBuffer", "filling a buffer", copy_s(bytes),
-                  NULL, error);
-}
-
 enum fth_status fth_opencl_map(struct fth_opencl_device *device, void *memory, uint64_t offset,
                                uint64_t bytes, char **data, struct fth_error *error)
 {

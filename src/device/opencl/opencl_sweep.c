@@ -252,44 +252,28 @@ enum fth_status fth_opencl_sweep(struct fth_opencl_device *device,
 
 /* ---- copies ---- */
 
-enum { SOURCE_BYTE = 0x5a, TARGET_BYTE = 0xa5, CHECKED_BYTES = 1 << 16 };
-
-static enum fth_status fill(struct fth_opencl_device *device, struct fth_opencl_buffer *buffer,
-                            unsigned char byte, uint64_t bytes, struct fth_error *error)
-{
-    const uint64_t whole = (bytes + 15) / 16 * 16; /* fth_opencl_fill writes 16 bytes at a time */
-    FTH_TRY(fth_opencl_reserve(device, buffer, whole, error));
-    return fth_opencl_fill(device, buffer->memory, byte, whole, error);
-}
-
-/* Counts the wrong bytes at the start and at the end of a copy. */
-static enum fth_status count_wrong_bytes(struct fth_opencl_device *device, void *copy,
-                                         uint64_t bytes, uint32_t *wrong, struct fth_error *error)
-{
-    unsigned char part[CHECKED_BYTES];
-    const uint64_t size = FTH_MIN(bytes, (uint64_t)CHECKED_BYTES);
-    for (int end = 0; end < 2; end++) {
-        FTH_TRY(fth_opencl_read(device, part, copy, end ? bytes - size : 0, size, error));
-        for (uint64_t i = 0; i < size; i++)
-            *wrong += part[i] != SOURCE_BYTE;
-    }
-    return FTH_OK;
-}
-
 enum fth_status fth_opencl_transfer(struct fth_opencl_device *device,
                                     const struct fth_request *request, struct fth_samples *samples,
                                     struct fth_error *error)
 {
     const struct fth_transfer *transfer = &request->transfer;
-    void *from, *to;
+    /* The copy has the arrays and the check of the sweep that copies. */
+    const struct fth_sweep sweep = {.kind = FTH_SWEEP_COPY, .bytes = transfer->bytes};
+    const struct fth_sweep_code code = {.kind = sweep.kind,
+                                        .vector_bytes = 16,
+                                        .unroll = 4,
+                                        .lanes = device->is_cpu ? 1 : LANES};
+    struct sweep_run run = {.device = device, .sweep = &sweep};
     double ns = NAN;
     if (transfer->kind != FTH_TRANSFER_WITHIN)
         return fth_fail(error, FTH_UNSUPPORTED, operation, NULL,
                         "with OpenCL, only copies within the device are measured");
-    FTH_TRY(fill(device, &device->arrays[0], SOURCE_BYTE, transfer->bytes, error));
-    FTH_TRY(fill(device, &device->arrays[2], TARGET_BYTE, transfer->bytes, error));
-    from = device->arrays[0].memory;
-    to = device->arrays[2].memory;
+    if (transfer->bytes % sizeof(float) != 0)
+        return fth_fail(error, FTH_UNSUPPORTED, operation, NULL,
+                        "with OpenCL, only copies of whole words of 4 bytes are measured");
+    FTH_TRY(find_program(device, &code, &run.program, error));
+    FTH_TRY(prepare(&run, error));
+    void *from = device->arrays[0].memory, *to = device->arrays[2].memory;
     samples->count = (size_t)transfer->repeats + 2;
     samples->cycles = calloc(samples->count, sizeof *samples->cycles);
     if (!samples->cycles)
@@ -300,6 +284,5 @@ enum fth_status fth_opencl_transfer(struct fth_opencl_device *device,
         FTH_TRY(fth_opencl_copy(device, from, to, transfer->bytes, &ns, error));
         samples->cycles[i] = sample_of(duration_of(ns, start));
     }
-    return count_wrong_bytes(device, to, transfer->bytes, &samples->cycles[transfer->repeats],
-                             error);
+    return count_wrong(&run, &samples->cycles[transfer->repeats], error);
 }

@@ -4,11 +4,12 @@
  *
  * The distance is counted in machine instructions, from the load to the instruction at which the
  * warp stalls. It assumes what the compilers of GPU code do: within a basic block, they move loads
- * ahead of arithmetic that does not compute an address. So arithmetic on the result does not stall
- * the warp before the end of its basic block, unless an address, a stored value, a branch or a
- * barrier of the block depends on it. A fence and a call wait for all loads. Of a conditional
- * branch, only one direction is followed: back to the start of a loop the first time, and otherwise
- * straight on.
+ * ahead of arithmetic that does not compute an address, and ahead of stores to shared memory. So
+ * arithmetic on the result does not stall the warp before the end of its basic block, unless an
+ * address, a stored value, a branch or a barrier of the block depends on it. A store of the result
+ * to shared memory stalls it after the last load of the block. A fence and a call wait for all
+ * loads. Of a conditional branch, only one direction is followed: back to the start of a loop the
+ * first time, and otherwise straight on.
  *
  * Also finds the loads whose result is only stored to shared memory. */
 #include "ptx/cost/cost.h"
@@ -84,6 +85,38 @@ static bool waits_for_all(const struct wait_scan *scan, const struct fth_ptx_ins
            !(scan->function->is_kernel && inst->control == K_RETURN /* the end of the thread */);
 }
 
+static bool is_load(const struct fth_ptx_inst *inst)
+{
+    return inst->space == FTH_SPACE_GLOBAL && fth_ptx_is_opcode(inst, "ld");
+}
+
+static bool is_shared_store(const struct fth_ptx_inst *inst)
+{
+    return inst->space == FTH_SPACE_SHARED && fth_ptx_is_opcode(inst, "st");
+}
+
+/* The store to shared memory at `pc` needs the result, `distance` instructions after the load.
+ * Returns its distance after the loads of its basic block have been moved ahead of it: those that
+ * do not need the result, up to a write to other memory. */
+static uint32_t move_store(const struct wait_scan *scan, size_t pc, uint64_t distance)
+{
+    const struct fth_ptx_function *function = scan->function;
+    const struct fth_ptx_cost *costs = function->costs;
+    uint64_t moved = distance;
+    for (pc++; pc < function->code_count && !scan->leaders[pc]; pc++) {
+        const struct fth_ptx_inst *inst = &function->code[pc];
+        const bool uses = reads_dependent(scan, inst);
+        if (fth_ptx_ends_block(inst) || (uses && is_load(inst)) ||
+            (inst->operands->accesses && inst->space != FTH_SPACE_SHARED && !is_load(inst)))
+            break;
+        distance += costs[pc + 1].instructions - costs[pc].instructions;
+        if (is_load(inst))
+            moved = distance + 1;
+        set_writes(scan, inst, uses);
+    }
+    return (uint32_t)moved;
+}
+
 /* Returns the distance from the load, or copy, at `start` to the instruction that waits for it;
  * UINT32_MAX: none. */
 static uint32_t scan_from(struct wait_scan *scan, size_t start, bool copies)
@@ -102,6 +135,8 @@ static uint32_t scan_from(struct wait_scan *scan, size_t start, bool copies)
             return (uint32_t)distance;
         distance += costs[pc + 1].instructions - costs[pc].instructions;
         const bool uses = reads_dependent(scan, inst);
+        if (uses && is_shared_store(inst))
+            return move_store(scan, pc, distance);
         if ((copies ? waits_for_copy(scan, inst) : waits_for_all(scan, inst)) ||
             (uses && (inst->operands->accesses || fth_ptx_ends_block(inst))) ||
             (pending && fth_ptx_ends_block(inst)) ||

@@ -210,6 +210,7 @@ static void knows_weights(void **state)
 
 #define NEVER UINT32_MAX
 #define LOAD "ld.global.f32 %f1, [%rd1];"
+#define STAGE "st.shared.f32 [%r1], %f1;"
 #define OTHERS "fma.rn.f32 %f10, %f11, %f12, %f13; fma.rn.f32 %f14, %f11, %f12, %f13;"
 
 /* The wait of the first load or copy of each body. */
@@ -227,6 +228,16 @@ static const struct {
     {LOAD "fma.rn.f32 %f2, %f1, %f3, %f4;" OTHERS "NEXT:" OTHERS "@%p1 bra NEXT;", 3},
     /* but what depends on the result does, if it is stored */
     {LOAD "fma.rn.f32 %f2, %f1, %f3, %f4; st.global.f32 [%rd2], %f2;" OTHERS, 2},
+    /* a store to shared memory does so after the last load of the block that can be moved ahead */
+    {LOAD STAGE, 1},
+    {LOAD STAGE OTHERS "bar.sync 0;", 1},
+    {LOAD STAGE "ld.global.f32 %f2, [%rd2]; st.shared.f32 [%r2], %f2; bar.sync 0;", 3},
+    {LOAD "fma.rn.f32 %f1, %f1, %f3, %f4;" STAGE OTHERS "ld.global.f32 %f2, [%rd2];", 6},
+    {LOAD STAGE OTHERS "bar.sync 0; ld.global.f32 %f2, [%rd2];", 1},
+    {LOAD STAGE OTHERS "NEXT: ld.global.f32 %f2, [%rd2]; @%p1 bra NEXT;", 1},
+    {LOAD STAGE "st.global.f32 [%rd2], %f2; ld.global.f32 %f2, [%rd2];", 1},
+    {LOAD STAGE "ld.shared.f32 %f3, [%r2]; ld.global.f32 %f2, [%rd2];", 4},
+    {"ld.global.u64 %rd3, [%rd1]; st.shared.u64 [%r1], %rd3; ld.global.f32 %f2, [%rd3];", 1},
     /* never, if nothing uses it, or after it is overwritten in all lanes */
     {LOAD OTHERS, NEVER},
     {LOAD "mov.f32 %f1, %f2; st.global.f32 [%rd2], %f1;", NEVER},
