@@ -172,17 +172,18 @@ static enum fth_status check_smaller(const struct walk_through *walk, uint64_t s
 
 /* Compares the latency of the first cache with that of the first probe, whose chains are whole
  * groups of loads. If they differ, the loads behind the last group may take longer, so that it
- * measures a chain without them. */
-static enum fth_status check_first(const struct walk_through *walk,
-                                   const struct fth_hierarchy_level *level,
+ * measures a chain without them, of at least one group. *bytes: the footprint. */
+static enum fth_status check_first(const struct walk_through *walk, uint64_t *bytes,
                                    struct fth_figure *figure, bool *steady, struct fth_error *error)
 {
     const double expected = walk->first.hit_cycles;
     const uint64_t group_bytes = FTH_PASS_GROUP * walk->line.bytes;
-    const uint64_t bytes = footprint_of(walk, level, false) / group_bytes * group_bytes;
-    if (fabs(expected - figure->value) > max_sparse_difference * figure->value && bytes > 0)
+    if (fabs(expected - figure->value) > max_sparse_difference * figure->value &&
+        group_bytes <= walk->first.edge_bytes / 2) {
+        *bytes = *bytes < group_bytes ? group_bytes : *bytes / group_bytes * group_bytes;
         FTH_TRY(fth_probe_level_latency(&walk->discovery->prober, &walk->first, walk->line.bytes,
-                                        bytes, figure, error));
+                                        *bytes, figure, error));
+    }
     *steady = *steady && fabs(expected - figure->value) <= max_sparse_difference * figure->value;
     return FTH_OK;
 }
@@ -193,14 +194,14 @@ static enum fth_status check_first(const struct walk_through *walk,
  * half was loaded not long before, and only loads of every second line have the latency of the
  * level. */
 static enum fth_status check_sparse(const struct walk_through *walk,
-                                    const struct fth_hierarchy_level *level,
+                                    const struct fth_hierarchy_level *level, uint64_t *bytes,
                                     struct fth_figure *figure, bool *steady,
                                     struct fth_error *error)
 {
     struct fth_figure sparse;
     const double cycles = figure->value;
     if (level->bytes < walk->first.edge_bytes)
-        return check_first(walk, level, figure, steady, error);
+        return check_first(walk, bytes, figure, steady, error);
     if (walk->is_cpu ? !*steady : level < walk->hierarchy.levels + 2)
         return FTH_OK;
     FTH_TRY(fth_probe_level_latency(&walk->discovery->prober, &walk->first, 2 * walk->line.bytes,
@@ -222,19 +223,20 @@ static enum fth_status check_sparse(const struct walk_through *walk,
 /* Measures the latency of a level again. That of a cache is measured in the middle of its plateau.
  * For the memory, the chain has every second line, because the last cache may have longer lines
  * than the first one, and the largest footprint, because with random replacement some loads hit the
- * last cache long after its size. *steady: a smaller footprint gives the same latency. */
+ * last cache long after its size. *bytes: the footprint. *steady: a smaller footprint gives the
+ * same latency. */
 static enum fth_status measure_level(const struct walk_through *walk,
                                      const struct fth_hierarchy_level *level, bool is_memory,
-                                     struct fth_figure *figure, bool *steady,
+                                     uint64_t *bytes, struct fth_figure *figure, bool *steady,
                                      struct fth_error *error)
 {
     const struct fth_prober *prober = &walk->discovery->prober;
     const uint64_t stride = walk->line.bytes * (is_memory ? 2 : 1);
-    FTH_TRY(fth_probe_level_latency(prober, &walk->first, stride,
-                                    footprint_of(walk, level, is_memory), figure, error));
+    *bytes = footprint_of(walk, level, is_memory);
+    FTH_TRY(fth_probe_level_latency(prober, &walk->first, stride, *bytes, figure, error));
     *steady = level->slope <= flat_slope;
     if (!is_memory)
-        return check_sparse(walk, level, figure, steady, error);
+        return check_sparse(walk, level, bytes, figure, steady, error);
     const bool flat = *steady;
     *steady = flat || !walk->is_cpu;
     FTH_TRY(check_smaller(walk, stride, level->high_bytes / 4 * 3, figure->value, steady, error));
@@ -256,7 +258,8 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
         return FTH_OK;
     const bool is_memory = strcmp(element, "memory") == 0;
     bool steady = false;
-    enum fth_status status = measure_level(walk, level, is_memory, &figure, &steady, error);
+    uint64_t bytes = 0;
+    enum fth_status status = measure_level(walk, level, is_memory, &bytes, &figure, &steady, error);
     if (status != FTH_OK)
         return note_failure(walk, element, "latency_cycles", status, error);
     if (figure.confidence < min_latency_confidence)
@@ -266,7 +269,7 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
     if (!steady) {
         char reason[128];
         fth_format(reason, sizeof reason, "it depends on the footprint: %.1f cycles at %.0f KiB",
-                   figure.value, (double)footprint_of(walk, level, is_memory) / 1024);
+                   figure.value, (double)bytes / 1024);
         return fth_note_unknown(walk->discovery->gpu, element, "latency_cycles", reason, error);
     }
     /* Behind the second cache, the name of a level depends on levels that noise may hide. */
@@ -276,8 +279,7 @@ static enum fth_status find_latency(const struct walk_through *walk, const char 
         !is_memory && level != walk->hierarchy.levels && level->slope > certain_slope;
     if (rises)
         figure.confidence = fmin(figure.confidence, low_confidence);
-    int length = fth_format(note, sizeof note, "at a footprint of %.0f KiB",
-                            (double)footprint_of(walk, level, is_memory) / 1024);
+    int length = fth_format(note, sizeof note, "at a footprint of %.0f KiB", (double)bytes / 1024);
     if (level->tlb_cycles > mentioned_tlb_fraction * level->cycles)
         length += fth_format(note + length, sizeof note - (size_t)length,
                              "; TLB misses cause about %.0f cycles", level->tlb_cycles);
