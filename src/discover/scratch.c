@@ -71,51 +71,39 @@ static enum fth_status find_constant(struct fth_discovery *discovery, const char
                             "chains in constant memory are too short to show it", error);
 }
 
+/* Measures and writes a latency that follows from the lengths of two chains. */
+static enum fth_status find_latency(struct fth_discovery *discovery, const char *element,
+                                    enum fth_path path, const char *method, struct fth_error *error)
+{
+    struct fth_figure figure;
+    const enum fth_status status = fth_probe_scratch(&discovery->prober, path, &figure, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, element, "latency_cycles", status, error);
+    return fth_note(
+        discovery->gpu,
+        &(struct fth_note){
+            .element = element, .attribute = "latency_cycles", .figure = &figure, .method = method},
+        error);
+}
+
 static enum fth_status find_shared(struct fth_discovery *discovery, const char *element,
                                    struct fth_error *error)
 {
-    struct fth_scratch scratch;
-    enum fth_status status =
-        fth_probe_scratch(&discovery->prober, FTH_PATH_SHARED, &scratch, error);
-    if (status != FTH_OK)
-        FTH_TRY(fth_note_failure(discovery->gpu, element, "latency_cycles", status, error));
-    FTH_TRY(fth_note_unknown(discovery->gpu, element, "size_bytes",
-                             "only the maximum of a work-group is known, which may be less",
-                             error));
-    if (!(scratch.latency_cycles > 0))
-        return FTH_OK;
-    return fth_note(discovery->gpu,
-                    &(struct fth_note){.element = element,
-                                       .attribute = "latency_cycles",
-                                       .number = fth_round_to_tenth(scratch.latency_cycles),
-                                       .samples = scratch.samples,
-                                       .method = "whole passes over two chains of different "
-                                                 "lengths"},
-                    error);
+    FTH_TRY(find_latency(discovery, element, FTH_PATH_SHARED,
+                         "whole passes over two chains of different lengths", error));
+    return fth_note_unknown(discovery->gpu, element, "size_bytes",
+                            "only the maximum of a work-group is known, which may be less", error);
 }
 
 /* Measures the latency of loads through an image. Simulated devices of other vendors do not have
  * images, and recordings of older versions do not have the samples. */
 static enum fth_status find_texture(struct fth_discovery *discovery, struct fth_error *error)
 {
-    struct fth_scratch texture;
     if (discovery->simulated || !fth_gpu_text(discovery->gpu, "device", "unit_source"))
         return FTH_OK;
-    enum fth_status status =
-        fth_probe_scratch(&discovery->prober, FTH_PATH_TEXTURE, &texture, error);
-    if (status != FTH_OK)
-        return fth_note_failure(discovery->gpu, "texture", "latency_cycles", status, error);
-    if (!(texture.latency_cycles > 0))
-        return fth_note_unknown(discovery->gpu, "texture", "latency_cycles",
-                                "a longer chain does not take longer", error);
-    return fth_note(discovery->gpu,
-                    &(struct fth_note){.element = "texture",
-                                       .attribute = "latency_cycles",
-                                       .number = fth_round_to_tenth(texture.latency_cycles),
-                                       .samples = texture.samples,
-                                       .method = "whole passes over two chains of different "
-                                                 "lengths in an image of a buffer"},
-                    error);
+    return find_latency(discovery, "texture", FTH_PATH_TEXTURE,
+                        "whole passes over two chains of different lengths in an image of a buffer",
+                        error);
 }
 
 enum fth_status fth_discover_scratch(struct fth_discovery *discovery, struct fth_error *error)

@@ -6,9 +6,9 @@
  *   test_hierarchy_closure [noisy] [jobs=N] published      those of fathom for other vendors
  *   test_hierarchy_closure [noisy] print SEED              print a description
  *
- * Every figure is right, or unknown with a reason. Without noise, none is wrong, and sizes, lines
- * and latencies of devices with regular caches are known. With noise, a wrong figure must have a
- * low confidence. N processes share the work. */
+ * Every figure is right and has a confidence, or is unknown with a reason. Without noise, none is
+ * wrong, and sizes, lines and latencies of devices with regular caches are known. With noise, a
+ * wrong figure must have a low confidence. N processes share the work. */
 #include "check.h"
 #include "closure/hierarchy_gpu.h"
 #include "described_device.h"
@@ -44,6 +44,7 @@ static struct {
     bool noisy, published;
     char paths[MAX_PUBLISHED][PATH_BYTES]; /* [count] of descriptions that come with fathom */
     unsigned jobs;
+    const char *records; /* file that the records are appended to; NULL: none */
     uint64_t first;
     size_t count;
     char *const *seeds; /* [count]; NULL: count up from `first` */
@@ -151,6 +152,12 @@ static double expectation(const struct fth_gpu *truth, const char *element, cons
     return strcmp(scope, "sm") == 0 ? 1 : sms;
 }
 
+/* Whether a figure may be wrong, or may be of a cache that does not exist. */
+static bool is_doubted(const struct fth_attribute *measured)
+{
+    return measured->confidence < max_wrong_confidence;
+}
+
 static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *found,
                           const char *element, size_t index)
 {
@@ -162,15 +169,46 @@ static enum verdict judge(const struct fth_gpu *truth, const struct fth_gpu *fou
             return UNEXPLAINED;
         return is_required(truth, element, attributes[index]) ? UNKNOWN : NOT_REQUIRED;
     }
+    if (is_measured(measured) && isnan(measured->confidence))
+        return UNEXPLAINED;
     const double error = fabs(measured->number - expected);
     if (error <= (latency ? fmax(close_cycles, close_fraction * expected) : 0))
         return RIGHT;
-    return measured->confidence < max_wrong_confidence ? DOUBTED : WRONG;
+    return is_doubted(measured) ? DOUBTED : WRONG;
+}
+
+/* Appends a figure that was found to the records: the same row as closure_compare.c. */
+static void record(const struct fth_gpu *truth, const char *element, const char *attribute,
+                   enum verdict verdict, const struct fth_attribute *measured,
+                   struct fth_buffer *records)
+{
+    double agree = NAN, repeats = NAN;
+    const char *method = measured->method ? measured->method : "";
+    /* The repeats follow the last semicolon of the method (discover/note.c). */
+    const char *last = strrchr(method, ';');
+    if (!last || sscanf(last, "; %lf of %lf repeats agree", &agree, &repeats) != 2)
+        agree = repeats = NAN;
+    fth_buffer_format(
+        records, "%s,%s.%s,%s,%d,%g,%g,%g,%d,%d,0\n", fth_gpu_text(truth, "device", "name"),
+        element, attribute, strcmp(attribute, "latency_cycles") == 0 ? "time" : "structure",
+        verdict == RIGHT, measured->confidence, repeats, agree,
+        strstr(method, " agree, but ") != NULL, strstr(method, "interrupted requests") != NULL);
+}
+
+/* Appends the records of a device to the file: a single write to the end of the file, because
+ * several processes do so. */
+static void append_records(const struct fth_buffer *records)
+{
+    FILE *file = fopen(work.records, "a");
+    assert_non_null(file);
+    assert_int_equal(setvbuf(file, NULL, _IOFBF, records->size + 1), 0);
+    assert_int_equal(fwrite(records->data, 1, records->size, file), records->size);
+    assert_int_equal(fclose(file), 0);
 }
 
 /* Compares the figures of an element. */
 static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *found,
-                            size_t element, struct results *results)
+                            size_t element, struct results *results, struct fth_buffer *records)
 {
     const char *name = elements[element];
     for (size_t i = 0; i < FTH_COUNT(attributes); i++) {
@@ -178,9 +216,13 @@ static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *f
         const struct fth_attribute *measured = fth_gpu_attribute(found, name, attributes[i]);
         if (isnan(expected) && !is_measured(measured))
             continue;
-        const enum verdict verdict = isnan(expected) ? NONEXISTENT : judge(truth, found, name, i);
+        const enum verdict verdict = !isnan(expected)       ? judge(truth, found, name, i)
+                                     : is_doubted(measured) ? DOUBTED
+                                                            : NONEXISTENT;
         const char *reason = reason_of(found, name, attributes[i]);
         results->counts[element][i][verdict]++;
+        if (is_measured(measured))
+            record(truth, name, attributes[i], verdict, measured, records);
         if (verdict != RIGHT)
             printf("# %s: %s: %s.%s: is %g, found %g (confidence %g) %s\n",
                    fth_gpu_text(truth, "device", "name"), words[verdict], name, attributes[i],
@@ -194,6 +236,7 @@ static void check_device(struct fth_gpu *truth, uint64_t seed, struct results *r
 {
     struct fth_gpu *found = NULL;
     struct fth_error error = FTH_NO_ERROR;
+    struct fth_buffer records = {0};
     const struct fth_discover_options options = FTH_DISCOVER_OPTIONS();
     if (work.noisy)
         make_hierarchy_noisy(truth, seed);
@@ -206,7 +249,10 @@ static void check_device(struct fth_gpu *truth, uint64_t seed, struct results *r
                error.cause);
     }
     for (size_t i = 0; status == FTH_OK && i < FTH_COUNT(elements); i++)
-        compare_element(truth, found, i, results);
+        compare_element(truth, found, i, results, &records);
+    if (work.records && records.size)
+        append_records(&records);
+    fth_buffer_fini(&records);
     fth_device_close(device);
     fth_gpu_destroy(found);
 }
@@ -367,6 +413,11 @@ int main(int count, char *words_given[])
         argument++;
         left--;
     }
+    if (left && strncmp(*argument, "records=", 8) == 0) {
+        work.records = *argument + 8;
+        argument++;
+        left--;
+    }
     if (left == 2 && strcmp(argument[0], "print") == 0)
         return print_description(strtoull(argument[1], NULL, 10));
     if (left == 1 && strcmp(argument[0], "published") == 0)
@@ -381,7 +432,8 @@ int main(int count, char *words_given[])
     if (work.count == 0 || work.count > 1000000 || work.jobs > MAX_JOBS) {
         fprintf(
             stderr,
-            "usage: %s [noisy] [jobs=N] {FIRST LAST | seeds SEED... | published | print SEED}\n",
+            "usage: %s [noisy] [jobs=N] [records=FILE] {FIRST LAST | seeds SEED... | published | "
+            "print SEED}\n",
             words_given[0]);
         return 2;
     }

@@ -33,6 +33,7 @@ enum {
     BISECTIONS = 7,
     BISECTION_ROUNDS = 3,
     UNIT_BYTES = 1024, /* sizes are multiples of it */
+    MIN_TAIL = 8,      /* loads behind the last group that show what they take longer. Chosen */
     MAX_ODD_PART = 15  /* a size is a power of two times an odd number up to this */
 };
 /* Fraction of the loads that miss at the footprint in the middle of the search. */
@@ -40,6 +41,8 @@ static const double missed_at_edge = 0.1;
 /* At the turn, at most this fraction of the loads misses, plus those that the lines of the timing
  * code cause. Chosen. */
 static const double max_missed_before = 0.06, max_background = 10;
+/* Loads behind the last group that take longer by less are corrected for nothing. Chosen. */
+static const double min_tail_misses = 0.05;
 /* min_misses_per_line: each line beyond the size causes at least one miss with every policy; less
  * because of noise. significant: a deviation in standard deviations of the points before.
  * sharp_fraction: a sharp turn has at least this fraction of the misses of the sharpest one.
@@ -51,7 +54,14 @@ struct turn_search {
     const struct fth_edge_plan *plan;
     uint64_t step_bytes, first_bytes;
     double misses[ROUNDS][STEPS];
+    double tail_misses; /* subtracted for each load behind the last group of loads; see correct() */
 };
+
+/* Returns the number of elements of a footprint. */
+static uint64_t count_of(const struct turn_search *search, size_t step)
+{
+    return (search->first_bytes + step * search->step_bytes) / search->plan->line_bytes;
+}
 
 /* Takes the minimum of the rounds. */
 static void take_minimum(const struct turn_search *search, unsigned from, unsigned to,
@@ -61,6 +71,7 @@ static void take_minimum(const struct turn_search *search, unsigned from, unsign
         misses[i] = search->misses[from][i];
         for (unsigned round = from + 1; round < to; round++)
             misses[i] = fmin(misses[i], search->misses[round][i]);
+        misses[i] -= search->tail_misses * (double)(count_of(search, i) % FTH_PASS_GROUP);
     }
 }
 
@@ -170,8 +181,7 @@ static enum fth_status measure(const struct fth_prober *prober, struct turn_sear
         for (size_t i = 0; i < STEPS; i++)
             passes[i] = (struct fth_pass){.path = plan->first->path,
                                           .stride_bytes = plan->line_bytes,
-                                          .count = (search->first_bytes + i * search->step_bytes) /
-                                                   plan->line_bytes,
+                                          .count = count_of(search, i),
                                           .round = round};
         FTH_TRY(fth_time_passes(prober, plan->first->resolution, passes, STEPS, times, error));
         for (size_t i = 0; i < STEPS; i++) {
@@ -182,6 +192,61 @@ static enum fth_status measure(const struct fth_prober *prober, struct turn_sear
         }
     }
     return FTH_OK;
+}
+
+/* Estimates what the loads of a chain behind its last whole group take longer than a hit, as a
+ * fraction of a miss. The kernels execute them in a loop of one load, whose other instructions a
+ * hit of few cycles does not hide. Misses only make a pass longer, so that the footprint with the
+ * least excess per such load has the fewest of them. Returns whether there is an excess. */
+static bool correct(struct turn_search *search)
+{
+    double misses[STEPS], least = INFINITY;
+    take_minimum(search, 0, ROUNDS, misses);
+    for (size_t i = 0; i < STEPS; i++) {
+        const uint64_t tail = count_of(search, i) % FTH_PASS_GROUP;
+        if (tail >= MIN_TAIL)
+            least = fmin(least, misses[i] / (double)tail);
+    }
+    if (!(least > min_tail_misses && least < INFINITY))
+        return false;
+    search->tail_misses = least;
+    return true;
+}
+
+/* Measures the footprints of the search, and finds the turn in the minimum of the rounds. */
+static enum fth_status search_window(const struct fth_prober *prober, struct turn_search *search,
+                                     struct fth_edge *edge, size_t *turn, struct fth_error *error)
+{
+    double misses[STEPS];
+    search->tail_misses = 0;
+    FTH_TRY(measure(prober, search, edge, error));
+    take_minimum(search, 0, ROUNDS, misses);
+    *turn = find_turn(search, misses);
+    if (*turn > 0 || !correct(search))
+        return FTH_OK;
+    take_minimum(search, 0, ROUNDS, misses);
+    *turn = find_turn(search, misses);
+    return FTH_OK;
+}
+
+/* Moves the footprints down if misses begin before those that a turn can be at, where the line
+ * through the later ones shows no miss: a tenth of the loads of a small cache can miss many lines
+ * after its size. Only for steps of a line, with which passes are short; the edge of a larger cache
+ * is rather gradual because its pages are scattered. Returns whether it did. */
+static bool move_down(struct turn_search *search)
+{
+    double misses[STEPS], slope, at_0;
+    take_minimum(search, 0, ROUNDS, misses);
+    fit_line(misses, LEFT_STEPS, STEPS, &slope, &at_0);
+    const double begin = -at_0 / slope;
+    if (search->step_bytes > search->plan->line_bytes || !(slope > 0) || begin >= LEFT_STEPS ||
+        begin < -STEPS_BELOW)
+        return false;
+    const uint64_t down = (uint64_t)(STEPS_BELOW - begin) * search->step_bytes;
+    if (search->first_bytes <= down)
+        return false;
+    search->first_bytes -= down;
+    return true;
 }
 
 /* Whether the size is one that caches have. */
@@ -198,11 +263,12 @@ enum fth_status fth_probe_edge(const struct fth_prober *prober, const struct fth
     double misses[STEPS];
     *edge = (struct fth_edge){0};
     uint64_t centre = 0;
+    size_t turn;
     FTH_TRY(find_centre(prober, plan, &centre, edge, error));
     plan_steps(&search, centre);
-    FTH_TRY(measure(prober, &search, edge, error));
-    take_minimum(&search, 0, ROUNDS, misses);
-    const size_t turn = find_turn(&search, misses);
+    FTH_TRY(search_window(prober, &search, edge, &turn, error));
+    if (turn == 0 && move_down(&search))
+        FTH_TRY(search_window(prober, &search, edge, &turn, error));
     edge->bytes = search.first_bytes + turn * search.step_bytes;
     edge->evidence.repeats = GROUPS;
     for (unsigned group = 0; group < GROUPS; group++) {

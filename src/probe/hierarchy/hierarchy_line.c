@@ -93,9 +93,13 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
     double hits = times[HITS];
     if (plan->smallest_bytes)
         hits = fmax(hits, plan->first->overhead_cycles + count * plan->hit_cycles);
-    /* The flush can evict data from later levels, too, where a prefetcher may put it back. */
-    const double misses =
-        fmin(times[MISSES] - hits, count * (plan->miss_cycles - plan->hit_cycles));
+    /* The flush can evict data from later levels, too, where a prefetcher may put it back. If the
+     * loop around a load takes longer than a hit (FTH_PASS_GROUP), it hides a part of the misses;
+     * minima with a coarse clock are not precise enough for that. */
+    const double expected = plan->factor > 1
+                                ? plan->first->overhead_cycles + count * plan->miss_cycles - hits
+                                : count * (plan->miss_cycles - plan->hit_cycles);
+    const double misses = fmin(times[MISSES] - hits, expected);
     if (!(misses > 0))
         return 0;
     for (unsigned i = FIRST_DISTANCE; i < SUBJECTS; i++) {
@@ -114,34 +118,49 @@ static uint64_t decide(const struct fth_hierarchy_line_plan *plan, const double 
     return line;
 }
 
-/* Measures the minimum cycles of each subject in the rounds `from` to `to`. */
-static void take_minima(const struct fth_answers *answers, unsigned from, unsigned to,
-                        double *times)
+/* Returns the number of rounds. */
+static unsigned rounds_of(const struct fth_hierarchy_line_plan *plan)
 {
-    for (unsigned i = 0; i < SUBJECTS; i++) {
-        uint64_t least = UINT64_MAX;
-        for (unsigned round = from; round < to; round++) {
-            const struct fth_samples *item = &answers->items[round * SUBJECTS + i];
-            for (size_t k = 0; k < item->count; k++)
-                if (item->cycles[k] < least)
-                    least = item->cycles[k];
-        }
-        times[i] = least < UINT64_MAX ? (double)least : INFINITY;
-    }
+    return plan->factor > 1 ? plan->factor * ROUNDS : ROUNDS;
 }
 
-/* Decides from all rounds, and counts the pairs of rounds that agree. */
+/* Takes the cycles of each subject from the rounds `from` to `to`: the minimum, or, with a clock
+ * that is coarse for so few loads, the mean of the fast samples. */
+static enum fth_status take_times(const struct fth_hierarchy_line_plan *plan,
+                                  const struct fth_answers *answers, unsigned from, unsigned to,
+                                  double *times, struct fth_error *error)
+{
+    uint32_t cycles[TRIALS * FTH_MAX_LINE_FACTOR * ROUNDS];
+    for (unsigned i = 0; i < SUBJECTS; i++) {
+        size_t count = 0;
+        uint32_t least = UINT32_MAX;
+        for (unsigned round = from; round < to; round++) {
+            const struct fth_samples *item = &answers->items[round * SUBJECTS + i];
+            for (size_t k = 0; k < item->count && k < TRIALS; k++) {
+                least = item->cycles[k] < least ? item->cycles[k] : least;
+                cycles[count++] = item->cycles[k];
+            }
+        }
+        times[i] = count ? (double)least : INFINITY;
+        if (plan->factor > 1 && count)
+            FTH_TRY(fth_low_mean(cycles, count, plan->first->resolution, &times[i], error));
+    }
+    return FTH_OK;
+}
+
+/* Decides from all rounds, and counts the quarters of the rounds that agree. */
 static enum fth_status conclude(const struct fth_hierarchy_line_plan *plan,
                                 const struct fth_answers *answers, struct fth_hierarchy_line *line,
                                 struct fth_error *error)
 {
     double times[SUBJECTS];
     bool ambiguous, other;
-    take_minima(answers, 0, ROUNDS, times);
+    const unsigned rounds = rounds_of(plan), quarter = rounds / PAIRS;
+    FTH_TRY(take_times(plan, answers, 0, rounds, times, error));
     line->bytes = decide(plan, times, &ambiguous);
     line->evidence.repeats = PAIRS;
-    for (unsigned round = 0; round < ROUNDS; round += 2) {
-        take_minima(answers, round, round + 2, times);
+    for (unsigned round = 0; round < rounds; round += quarter) {
+        FTH_TRY(take_times(plan, answers, round, round + quarter, times, error));
         line->evidence.agree += decide(plan, times, &other) == line->bytes;
     }
     if (line->bytes && ambiguous)
@@ -159,15 +178,15 @@ enum fth_status fth_probe_hierarchy_line(const struct fth_prober *prober,
                                          const struct fth_hierarchy_line_plan *plan,
                                          struct fth_hierarchy_line *line, struct fth_error *error)
 {
-    struct fth_request *requests = calloc((size_t)ROUNDS * SUBJECTS, sizeof *requests);
+    const size_t count = (size_t)rounds_of(plan) * SUBJECTS;
+    struct fth_request *requests = calloc(count, sizeof *requests);
     struct fth_answers answers = {NULL, 0};
     *line = (struct fth_hierarchy_line){0};
     if (!requests)
         return fth_no_memory(error, "measure the line", NULL);
-    for (unsigned i = 0; i < ROUNDS * SUBJECTS; i++)
+    for (unsigned i = 0; i < count; i++)
         requests[i] = make_request(plan, i % SUBJECTS, i / SUBJECTS);
-    enum fth_status status =
-        fth_ask_once(prober, requests, (size_t)ROUNDS * SUBJECTS, &answers, error);
+    enum fth_status status = fth_ask_once(prober, requests, count, &answers, error);
     for (size_t i = 0; i < answers.count; i++)
         line->samples += answers.items[i].count;
     if (status == FTH_OK)

@@ -69,18 +69,26 @@ static struct fth_request make_request(const struct fth_pass *pass)
     return request;
 }
 
+enum fth_status fth_ask_passes(const struct fth_prober *prober, const struct fth_pass *passes,
+                               size_t count, struct fth_answers *answers, struct fth_error *error)
+{
+    struct fth_request *requests = calloc(count, sizeof *requests);
+    if (!requests)
+        return fth_no_memory(error, "time passes", NULL);
+    for (size_t i = 0; i < count; i++)
+        requests[i] = make_request(&passes[i]);
+    const enum fth_status status = fth_ask_once(prober, requests, count, answers, error);
+    free(requests);
+    return status;
+}
+
 /* Times at most BATCH chains. */
 static enum fth_status time_batch(const struct fth_prober *prober, double resolution,
                                   const struct fth_pass *passes, size_t count,
                                   struct fth_pass_time *times, struct fth_error *error)
 {
-    struct fth_request *requests = calloc(count, sizeof *requests);
     struct fth_answers answers = {NULL, 0};
-    if (!requests)
-        return fth_no_memory(error, "time passes", NULL);
-    for (size_t i = 0; i < count; i++)
-        requests[i] = make_request(&passes[i]);
-    enum fth_status status = fth_ask_once(prober, requests, count, &answers, error);
+    enum fth_status status = fth_ask_passes(prober, passes, count, &answers, error);
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
         const struct fth_samples *item = &answers.items[i];
         times[i].clock_mhz = item->clock_mhz;
@@ -88,7 +96,6 @@ static enum fth_status time_batch(const struct fth_prober *prober, double resolu
         status = fth_low_mean(item->cycles, item->count, resolution, &times[i].cycles, error);
     }
     fth_answers_fini(&answers);
-    free(requests);
     return status;
 }
 

@@ -1,19 +1,25 @@
-/* Constant memory and shared memory, whose chains are in memory order. GPUs do not prefetch them.
+/* Constant memory, shared memory and textures, whose chains are in memory order. GPUs do not
+ * prefetch them.
  *
  * The line of the constant cache: with a footprint that does not fit, every line misses once per
  * pass. With a stride s that is shorter than the line, the fraction s / line of the loads misses.
  * The line is the shortest stride with which nearly all loads miss.
  *
- * The size of shared memory is that of the largest chain that the device accepts. */
+ * The latency of shared memory and of textures is the difference of the times of two chains,
+ * divided by the difference of their lengths. */
 #include "probe/hierarchy/probe_hierarchy.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     MIN_STRIDE = 8,
     STRIDES = 7, /* 8 to 512 bytes */
     ROUNDS = 4,
-    SHARED_STRIDE = 64
+    SHARED_STRIDE = 64,
+    SHORTER_BYTES = 2048, /* of the chains whose difference gives the latency */
+    LONGER_BYTES = 8192,
+    SCRATCH_HOPS = (LONGER_BYTES - SHORTER_BYTES) / SHARED_STRIDE
 };
 /* Fractions of loads that miss, compared with the longest stride: with the stride of a line or
  * longer, and with a shorter one. Half of the line gives 0.5. Chosen. */
@@ -64,29 +70,58 @@ enum fth_status fth_probe_constant_line(const struct fth_prober *prober,
     return FTH_OK;
 }
 
-/* Times a chain of `bytes`. */
+/* Requests the passes over a chain of `bytes`, and computes the cycles of one. */
 static enum fth_status time_chain(const struct fth_prober *prober, enum fth_path path,
-                                  uint64_t bytes, double *cycles, size_t *samples,
+                                  uint64_t bytes, struct fth_answers *answers, double *cycles,
                                   struct fth_error *error)
 {
     const struct fth_pass pass = {
         .path = path, .stride_bytes = SHARED_STRIDE, .count = bytes / SHARED_STRIDE};
-    struct fth_pass_time time = {.samples = 0};
-    FTH_TRY(fth_time_passes(prober, 1, &pass, 1, &time, error));
-    *cycles = time.cycles;
-    *samples += time.samples;
-    return FTH_OK;
+    FTH_TRY(fth_ask_passes(prober, &pass, 1, answers, error));
+    return fth_low_mean(answers->items[0].cycles, answers->items[0].count, 1, cycles, error);
+}
+
+/* Sets interval and confidence from the latency that each pass over the longer chain gives.
+ * Disturbances only make passes longer: the faster half of the passes counts. */
+static enum fth_status find_confidence(const struct fth_samples *longer, double shorter_cycles,
+                                       struct fth_figure *figure, struct fth_error *error)
+{
+    double *sorted = NULL;
+    struct fth_summary summary;
+    const size_t faster = (longer->count + 1) / 2;
+    FTH_TRY(fth_sorted_u32(longer->cycles, longer->count, "find latency", &sorted, error));
+    for (size_t i = 0; i < longer->count; i++)
+        sorted[i] = (sorted[i] - shorter_cycles) / SCRATCH_HOPS;
+    figure->high = sorted[longer->count - 1];
+    enum fth_status status = fth_summary_f64(sorted, faster, &summary, error);
+    if (status == FTH_OK) {
+        figure->low = fmin(summary.p05, figure->value);
+        status = fth_cycles_agreement(sorted, faster, &figure->confidence, error);
+    }
+    free(sorted);
+    return status;
 }
 
 enum fth_status fth_probe_scratch(const struct fth_prober *prober, enum fth_path path,
-                                  struct fth_scratch *scratch, struct fth_error *error)
+                                  struct fth_figure *figure, struct fth_error *error)
 {
-    enum { SHORTER_BYTES = 2048, LONGER_BYTES = 8192 };
-    double shorter, longer;
-    *scratch = (struct fth_scratch){0};
-    FTH_TRY(time_chain(prober, path, SHORTER_BYTES, &shorter, &scratch->samples, error));
-    FTH_TRY(time_chain(prober, path, LONGER_BYTES, &longer, &scratch->samples, error));
-    scratch->latency_cycles =
-        (longer - shorter) / ((double)(LONGER_BYTES - SHORTER_BYTES) / SHARED_STRIDE);
-    return FTH_OK;
+    struct fth_answers shorter = {NULL, 0}, longer = {NULL, 0};
+    double shorter_cycles = 0, longer_cycles = 0;
+    *figure = (struct fth_figure){.clock_mhz = NAN};
+    enum fth_status status =
+        time_chain(prober, path, SHORTER_BYTES, &shorter, &shorter_cycles, error);
+    if (status == FTH_OK)
+        status = time_chain(prober, path, LONGER_BYTES, &longer, &longer_cycles, error);
+    figure->value = (longer_cycles - shorter_cycles) / SCRATCH_HOPS;
+    if (status == FTH_OK && !(figure->value > 0))
+        status = fth_fail(error, FTH_INCONCLUSIVE, "measure latency", NULL,
+                          "a longer chain does not take longer");
+    if (status == FTH_OK) {
+        figure->clock_mhz = longer.items[0].clock_mhz;
+        figure->samples = shorter.items[0].count + longer.items[0].count;
+        status = find_confidence(&longer.items[0], shorter_cycles, figure, error);
+    }
+    fth_answers_fini(&shorter);
+    fth_answers_fini(&longer);
+    return status;
 }

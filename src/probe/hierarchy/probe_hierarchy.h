@@ -21,6 +21,10 @@
 
 /* ---- hierarchy_pass.c ---- */
 
+/* Loads that the kernels execute without other instructions between them. The rest of a chain is
+ * executed by a loop of one load. */
+enum { FTH_PASS_GROUP = 32 };
+
 /* A chain that is walked once and then timed. */
 struct fth_pass {
     enum fth_path path;
@@ -41,6 +45,11 @@ uint64_t fth_pass_count(uint64_t count);
  * `resolution` is that of the clock in cycles. FTH_INVALID: no samples. */
 FTH_MUST_USE enum fth_status fth_low_mean(const uint32_t *cycles, size_t count, double resolution,
                                           double *mean, struct fth_error *error);
+/* Requests the passes over `count` chains. The caller owns the answers, of which there is one per
+ * chain. */
+FTH_MUST_USE enum fth_status fth_ask_passes(const struct fth_prober *prober,
+                                            const struct fth_pass *passes, size_t count,
+                                            struct fth_answers *answers, struct fth_error *error);
 /* Times `count` chains. */
 FTH_MUST_USE enum fth_status fth_time_passes(const struct fth_prober *prober, double resolution,
                                              const struct fth_pass *passes, size_t count,
@@ -68,12 +77,16 @@ FTH_MUST_USE enum fth_status fth_probe_first_cache(const struct fth_prober *prob
 
 /* ---- hierarchy_line.c ---- */
 
+enum { FTH_MAX_LINE_FACTOR = 32 };
 struct fth_hierarchy_line_plan {
     const struct fth_first_cache *first;
     double hit_cycles, miss_cycles; /* of a load that hits the level, and one behind it */
     uint64_t size_bytes;            /* of the level, approximately */
     uint64_t smallest_bytes;        /* line of the level before it; 0: none */
     bool has_prefetchers;           /* the level may fetch neighbours of a line */
+    unsigned
+        factor; /* times as many rounds, at most FTH_MAX_LINE_FACTOR; from 2 on, the probe uses
+                 * means instead of minima: the clock may be too coarse for few samples. 0: 1 */
 };
 struct fth_hierarchy_line {
     uint64_t bytes;
@@ -240,15 +253,10 @@ FTH_MUST_USE enum fth_status fth_probe_constant_line(const struct fth_prober *pr
                                                      struct fth_hierarchy_line *line,
                                                      struct fth_error *error);
 
-/* The shared memory of a work-group, or a small part of a texture. */
-struct fth_scratch {
-    double latency_cycles;
-    size_t samples;
-};
-/* Measures the latency along a path, FTH_PATH_SHARED or FTH_PATH_TEXTURE. FTH_UNSUPPORTED: the
- * device does not execute chases there. */
+/* Measures the latency of the shared memory of a work-group (FTH_PATH_SHARED), or of a small part
+ * of a texture (FTH_PATH_TEXTURE). FTH_UNSUPPORTED: the device does not execute chases there. FTH_
+ * INCONCLUSIVE: a longer chain does not take longer. */
 FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober, enum fth_path path,
-                                               struct fth_scratch *scratch,
-                                               struct fth_error *error);
+                                               struct fth_figure *figure, struct fth_error *error);
 
 #endif

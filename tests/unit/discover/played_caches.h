@@ -31,6 +31,7 @@ struct played {
     uint64_t tlb_entries;  /* 0: no TLB */
     double tlb_cycles;     /* of a miss */
     double tick, overhead; /* of the clock, in cycles */
+    double tail_cycles;    /* of a load behind the last 32 of a chain, at least */
     double jitter;         /* maximum random cycles of a pass */
     double pause_rate;     /* passes that another program interrupts */
     double theft_rate;     /* loads of another hardware thread per load */
@@ -137,7 +138,8 @@ static inline double played_walk(struct played *played, const struct fth_chain *
     const uint64_t base = ((uint64_t)chain->array << 27) + chain->start_bytes;
     double cycles = 0;
     for (uint64_t i = 0; i < chain->count; i++) {
-        cycles += played_load(played, base + order[i] * chain->stride_bytes);
+        const double load = played_load(played, base + order[i] * chain->stride_bytes);
+        cycles += i < chain->count / 32 * 32 ? load : fmax(load, played->tail_cycles);
         if (played->theft_rate > 0 && fth_rng_unit(&played->rng) < played->theft_rate)
             played_load(played, (UINT64_C(9) << 27) + fth_rng_below(&played->rng, 1 << 15) * 32);
     }

@@ -4,6 +4,7 @@
 #include "played_caches.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *const names[PLAYED_LEVELS] = {"l1", "l2", "l3"};
 
@@ -94,6 +95,48 @@ static void clean_caches_are_known(void **state)
     assert_number(gpu, "memory", "latency_cycles", 200, 2);
     assert_true(fth_gpu_attribute(gpu, "l1", "size_bytes")->confidence > 0.95);
     printf("# %lu hops\n", played.hops);
+    fth_gpu_destroy(gpu);
+    played_fini(&played);
+}
+
+/* Hits of a few cycles take less time than the loop for the loads behind the last 32 of a chain,
+ * and only a few ticks of a coarse clock for the chains that show the line. */
+static void hits_of_few_cycles_are_known(void **state)
+{
+    (void)state;
+    for (int coarse = 0; coarse < 2; coarse++) {
+        struct played played = clean_cpu();
+        played.count = 2;
+        played.tick = coarse ? 40 : 1;
+        played.tail_cycles = 10;
+        played.background = 0;
+        played.levels[0] = make_cache(16 << 10, 64, 8, 4);
+        played.levels[1] = make_cache(128 << 10, 64, 16, coarse ? 12.4 : 16);
+        played_init(&played, 1);
+        struct fth_gpu *gpu = played_discover(&played, "l1,l2");
+        assert_number(gpu, "l1", "size_bytes", 16 << 10, 0);
+        assert_number(gpu, "l1", "line_bytes", 64, 0);
+        assert_number(gpu, "l1", "latency_cycles", 4, 0.5);
+        assert_number(gpu, "l2", "size_bytes", 128 << 10, 0);
+        assert_number(gpu, "l2", "line_bytes", 64, 0);
+        fth_gpu_destroy(gpu);
+        played_fini(&played);
+    }
+}
+
+/* A tenth of the loads of a small cache with random replacement misses many lines after its size.
+ */
+static void a_small_cache_begins_to_miss_early(void **state)
+{
+    (void)state;
+    struct played played = clean_cpu();
+    played.count = 2;
+    played.background = 0;
+    played.levels[0] = make_cache(12 << 10, 64, 6, 4);
+    played.levels[0].policy = PLAYED_RANDOM;
+    played_init(&played, 1);
+    struct fth_gpu *gpu = played_discover(&played, "l1");
+    assert_number(gpu, "l1", "size_bytes", 12 << 10, 0);
     fth_gpu_destroy(gpu);
     played_fini(&played);
 }
@@ -193,8 +236,13 @@ static void a_part_in_another_cache_does_not_shorten_the_line(void **state)
 
 /* ---- random devices ---- */
 
-/* The seeds of the noisy devices. The arguments of the program replace them: FIRST LAST. */
-static uint64_t first_seed = 1, last_seed = SANITIZED ? 4 : 16;
+/* The seeds of the noisy and of the quiet devices. With the arguments FIRST LAST or quiet
+ * FIRST LAST, the program measures only random devices with these seeds. */
+struct seeds {
+    uint64_t first, last;
+};
+static struct seeds noisy_seeds = {1, SANITIZED ? 4 : 16},
+                    quiet_seeds = {1001, SANITIZED ? 1002 : 1020};
 
 static uint64_t pick(struct fth_rng *rng, const uint64_t *values, size_t count)
 {
@@ -281,7 +329,7 @@ static void random_caches_are_right_or_unknown(void **state)
 {
     (void)state;
     struct tally sizes = {0}, others = {0};
-    for (uint64_t seed = first_seed; seed <= last_seed; seed++)
+    for (uint64_t seed = noisy_seeds.first; seed <= noisy_seeds.last; seed++)
         try_device(seed, false, &sizes, &others);
     printf("# first caches: %zu right, %zu unknown, %zu wrong, %zu wrong and unsure\n", sizes.right,
            sizes.unknown, sizes.wrong, sizes.wrong_unsure);
@@ -294,7 +342,7 @@ static void random_quiet_caches_are_known(void **state)
 {
     (void)state;
     struct tally sizes = {0}, others = {0};
-    for (uint64_t seed = 1001; seed <= (SANITIZED ? 1002 : 1020); seed++)
+    for (uint64_t seed = quiet_seeds.first; seed <= quiet_seeds.last; seed++)
         try_device(seed, true, &sizes, &others);
     printf("# first caches: %zu right, %zu unknown, %zu wrong, %zu wrong and unsure\n", sizes.right,
            sizes.unknown, sizes.wrong, sizes.wrong_unsure);
@@ -304,17 +352,29 @@ static void random_quiet_caches_are_known(void **state)
     assert_true(20 * sizes.unknown <= sizes.right);
 }
 
+/* Measures random devices with the given seeds. */
+static int try_seeds(bool quiet, char **seeds)
+{
+    const struct CMUnitTest quiet_test[] = {cmocka_unit_test(random_quiet_caches_are_known)},
+                            noisy_test[] = {cmocka_unit_test(random_caches_are_right_or_unknown)};
+    *(quiet ? &quiet_seeds : &noisy_seeds) =
+        (struct seeds){strtoull(seeds[0], NULL, 10), strtoull(seeds[1], NULL, 10)};
+    return quiet ? cmocka_run_group_tests(quiet_test, NULL, NULL)
+                 : cmocka_run_group_tests(noisy_test, NULL, NULL);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        last_seed = strtoull(argv[2], NULL, 10);
-    }
+    const bool quiet = argc > 1 && strcmp(argv[1], "quiet") == 0;
+    if (argc == 3 + quiet)
+        return try_seeds(quiet, argv + 1 + quiet);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hits_of_a_later_cache_are_not_misses),
         cmocka_unit_test(longer_lines_do_not_make_the_next_cache_faster),
         cmocka_unit_test(a_part_in_another_cache_does_not_shorten_the_line),
         cmocka_unit_test(clean_caches_are_known),
+        cmocka_unit_test(hits_of_few_cycles_are_known),
+        cmocka_unit_test(a_small_cache_begins_to_miss_early),
         cmocka_unit_test(loads_past_the_first_cache_give_the_latency_of_the_l2),
         cmocka_unit_test(random_quiet_caches_are_known),
         cmocka_unit_test(random_caches_are_right_or_unknown),
