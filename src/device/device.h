@@ -124,19 +124,25 @@ struct fth_chase {
                       beyond are missing, and fth_request_check refuses the request */
 };
 
-/* Executes the first `instructions` (a multiple of FTH_FETCH_BLOCK) of one long piece of
- * straight-line code `passes` times. The code consists of independent fma.rn.f32 instructions.
- * There is one sample per pass: its cycles. With a chain of constants (count 0: none), the kernel
- * walks the chain before the passes and times it hop by hop after them, which shows whether code
- * and constants share a cache. The samples of these hops follow those of the passes. */
+/* Executes `instructions` (a multiple of FTH_FETCH_BLOCK) of one long piece of straight-line code
+ * `passes` times. The code consists of independent fma.rn.f32 instructions, and on OpenCL devices
+ * of instructions without effect. There is one sample per pass: its cycles. With a chain of
+ * constants (count 0: none), the kernel walks the chain before the passes and times it hop by hop
+ * after them, which shows whether code and constants share a cache. The samples of these hops
+ * follow those of the passes.
+ *
+ * With a stride, the code consists of `instructions` branches, each of which leads to the next one,
+ * `stride_bytes` further on. Only OpenCL devices that are CPUs execute it. */
 struct fth_fetch {
     uint64_t instructions;
+    uint64_t stride_bytes; /* 0: straight-line code; otherwise a multiple of 32 */
     uint64_t passes;
     struct fth_chain constants;
 };
-/* Length of that code in instructions; longer requests are refused. 256 KiB where an instruction
- * has 16 bytes. */
-enum { FTH_MAX_FETCH = 16384 };
+/* Maximum length of straight-line code in instructions, where an instruction has 16 bytes (256 KiB)
+ * and where it has 4 bytes (256 KiB, too). Maximum length of code with a stride in bytes. Longer
+ * requests are refused. */
+enum { FTH_MAX_FETCH = 16384, FTH_MAX_SHORT_FETCH = 65536, FTH_MAX_STRIDED_FETCH = 1 << 19 };
 
 /* One lane executes a few instructions at each of `count` places in a long piece of code, `passes`
  * times. Consecutive places are `stride` instructions apart: FTH_FETCH_BLOCK, or 2, 4, … times as

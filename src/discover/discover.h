@@ -13,6 +13,7 @@
  *   quick.c             the stages of a quick measurement
  *   hierarchy.c         the stages of CPUs, and of GPUs of other vendors than NVIDIA
  *   scratch.c           ... constant and shared memory of these GPUs
+ *   code.c              ... their instruction caches
  *   units.c             ... their units, and how many of them share a cache
  *   dissect/dissect.c   'fathom dissect': which elements it dissects, in which order
  *   dissect_cache.c     ... sets, ways and policies of caches
@@ -106,7 +107,7 @@ FTH_MUST_USE enum fth_status fth_discovery_run(struct fth_discovery *discovery,
 fth_stage_function fth_discover_l2_latency, fth_discover_sm, fth_discover_shared,
     fth_discover_constants, fth_discover_memory, fth_discover_l2, fth_discover_tlbs,
     fth_discover_cold, fth_discover_rates, fth_discover_carveouts, fth_discover_hierarchy,
-    fth_discover_scratch, fth_discover_l1_latency;
+    fth_discover_scratch, fth_discover_code, fth_discover_l1_latency;
 /* Measures figures that contradict each other again. If the contradiction remains, removes a figure
  * and states the reason under "unknown". */
 fth_stage_function fth_discover_gates;

@@ -249,9 +249,17 @@ bool fth_reference_next(const char **at, const char **key, size_t *size)
     return true;
 }
 
+/* Chosen: more than any machine has. */
+enum { MAX_INSTRUCTION_BYTES = 64 };
+
 struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu)
 {
-    const char *capability = fth_gpu_text(gpu, "device", "compute_capability");
+    const char *capability = fth_gpu_text(gpu, "device", "compute_capability"),
+               *vendor = fth_gpu_text(gpu, "device", "vendor");
+    const double bytes = fth_gpu_number(gpu, "device", "instruction_bytes",
+                                        vendor && strcmp(vendor, "AMD") == 0 ? 4 : 0);
+    if (bytes >= 1 && bytes <= MAX_INSTRUCTION_BYTES)
+        return (struct fth_code_size){(uint64_t)bytes, 1};
     long major = capability ? strtol(capability, NULL, 10) : 7;
     return major >= 7   ? (struct fth_code_size){16, 1}
            : major >= 5 ? (struct fth_code_size){32, 3}

@@ -166,6 +166,7 @@ static const struct fth_attribute_def attributes[] = {
     {"ecc_uncorrectable_volatile", DEVICE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"clock_source", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"unit_source", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"instruction_bytes", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"clock_resolution_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"clock_read_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"timing_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},

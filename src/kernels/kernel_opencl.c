@@ -37,6 +37,24 @@ enum fth_status fth_kernels_opencl_image(enum fth_opencl_vendor vendor, struct f
     return add_file("images", out, error);
 }
 
+bool fth_kernels_opencl_has_code(enum fth_opencl_vendor vendor, uint64_t stride_bytes)
+{
+    return vendor == FTH_OPENCL_X86 || vendor == FTH_OPENCL_ARM64 ||
+           (vendor == FTH_OPENCL_AMD && stride_bytes == 0);
+}
+
+enum fth_status fth_kernels_opencl_fetch(enum fth_opencl_vendor vendor, uint64_t stride_bytes,
+                                         uint64_t count, struct fth_buffer *out,
+                                         struct fth_error *error)
+{
+    fth_buffer_format(out, "#define FTH_CODE_STRIDE %llu\n#define FTH_CODE_COUNT %llu\n",
+                      (unsigned long long)stride_bytes, (unsigned long long)count);
+    if (preludes[vendor])
+        FTH_TRY(add_file(preludes[vendor], out, error));
+    FTH_TRY(add_file("other", out, error));
+    return add_file("fetch", out, error);
+}
+
 /* The result of each kind, of an element of x and one of y. An fma and a separate multiplication
  * have the same result, because the elements are small integers. */
 static const char *const results[FTH_SWEEP_KINDS] = {

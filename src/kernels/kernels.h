@@ -392,6 +392,15 @@ FTH_MUST_USE enum fth_status fth_kernels_opencl(enum fth_opencl_vendor vendor,
 FTH_MUST_USE enum fth_status fth_kernels_opencl_image(enum fth_opencl_vendor vendor,
                                                       struct fth_buffer *out,
                                                       struct fth_error *error);
+/* Returns whether a vendor's prelude has code for instruction caches: straight-line code (stride
+ * 0), or branches that are `stride_bytes` apart. */
+bool fth_kernels_opencl_has_code(enum fth_opencl_vendor vendor, uint64_t stride_bytes);
+/* Appends the program with the kernel `fth_fetch` for code of at most `count` instructions, which
+ * fetch.cl documents. fth_kernels_opencl_has_code must be true. */
+FTH_MUST_USE enum fth_status fth_kernels_opencl_fetch(enum fth_opencl_vendor vendor,
+                                                      uint64_t stride_bytes, uint64_t count,
+                                                      struct fth_buffer *out,
+                                                      struct fth_error *error);
 /* Appends the program of one sweep, with the kernels `fth_sweep`, and `fth_write`, `fth_check` and
  * `fth_total` for its arrays, which arrays.cl documents. Fails with FTH_UNSUPPORTED if there is no
  * such kernel: see fth_kernels_has_sweep; only NVIDIA's GPUs have cache hints. */

@@ -154,6 +154,25 @@ static double add_amd(struct fth_rng *rng, struct fth_gpu *gpu, bool graphics, b
     return longer(rng, latency, 200, 500);
 }
 
+/* Adds an instruction cache to an AMD GPU, which up to four compute units share. The caches whose
+ * size the code shows at once have LRU. It has random numbers of its own. */
+static void add_code(struct fth_gpu *gpu, uint64_t seed, bool regular)
+{
+    static const uint64_t sizes[] = {16384, 32768, 49152, 65536};
+    struct fth_rng rng;
+    fth_rng_init(&rng, ~seed);
+    const uint64_t size = sizes[fth_rng_below(&rng, FTH_COUNT(sizes))], line = power(&rng, 6, 7);
+    const uint64_t ways = size / 4096 % 3 ? 4 : 6;
+    set_number(gpu, "instruction_l1", "size_bytes", (double)size);
+    set_number(gpu, "instruction_l1", "line_bytes", (double)line);
+    set_number(gpu, "instruction_l1", "sets", (double)(size / line / ways));
+    set_number(gpu, "instruction_l1", "ways", (double)ways);
+    set_text(gpu, "instruction_l1", "policy", regular || one_in(&rng, 2) ? "lru" : "random");
+    set_number(gpu, "instruction_l1", "cycles_per_instruction", (double)between(&rng, 1, 4));
+    set_group(gpu, "instruction_l1", (uint64_t)fth_gpu_number(gpu, "device", "sms", 1),
+              between(&rng, 1, 4));
+}
+
 static double add_other(struct fth_rng *rng, struct fth_gpu *gpu, bool regular)
 {
     const uint64_t sms = between(rng, 2, 32);
@@ -223,6 +242,8 @@ struct fth_gpu *hierarchy_gpu(uint64_t seed)
     const double memory = kind == CPU         ? add_cpu(&rng, gpu, regular)
                           : kind == OTHER_GPU ? add_other(&rng, gpu, regular)
                                               : add_amd(&rng, gpu, kind == AMD_GRAPHICS, regular);
+    if (kind != CPU && kind != OTHER_GPU)
+        add_code(gpu, seed, regular);
     set_text(gpu, "memory", "scope", "gpu");
     set_number(gpu, "memory", "size_bytes", memory_bytes(gpu));
     set_number(gpu, "memory", "latency_cycles", memory);

@@ -28,8 +28,9 @@ static const double max_wrong_confidence = 0.95;
 /* A latency is right if it differs by at most this many cycles or this fraction. */
 static const double close_cycles = 1, close_fraction = 0.01;
 
-static const char *const elements[] = {"vector_l1",   "l1",  "l2",     "l3",    "scalar_l1",
-                                       "constant_l1", "lds", "shared", "memory"};
+static const char *const elements[] = {
+    "vector_l1",      "l1",  "l2",     "l3",    "scalar_l1", "constant_l1",
+    "instruction_l1", "lds", "shared", "memory"};
 static const char sharing[] = "sms_per_instance";
 static const char *const attributes[] = {"size_bytes", "line_bytes", "latency_cycles",
                                          "ways",       "sets",       sharing};
@@ -91,7 +92,7 @@ static bool requires_sharing(const struct fth_gpu *truth, const char *element)
     const double l2 = fth_gpu_number(truth, "l2", "size_bytes", NAN),
                  next = is_vector ? fth_gpu_number(truth, "l1", "size_bytes", l2) : l2;
     if (fth_gpu_number(truth, "device", "sms", 0) < 2 || strcmp(element, "l2") == 0 ||
-        strcmp(element, "l3") == 0)
+        strcmp(element, "l3") == 0 || strcmp(element, "instruction_l1") == 0)
         return false;
     return (!is_vector && !is_l1) || next >= 8 * fth_gpu_number(truth, element, "size_bytes", NAN);
 }
@@ -111,6 +112,8 @@ static bool is_too_large(const struct fth_gpu *truth, const char *element)
 static bool is_required(const struct fth_gpu *truth, const char *element, const char *attribute)
 {
     if (attribute == sharing && !requires_sharing(truth, element))
+        return false;
+    if (strcmp(element, "instruction_l1") == 0 && strcmp(attribute, "size_bytes") != 0)
         return false;
     return hierarchy_is_regular(truth) && !work.noisy && !work.published &&
            strcmp(attribute, "ways") != 0 && strcmp(attribute, "sets") != 0 &&

@@ -419,6 +419,35 @@ static void reports_impossible_requests(struct fth_device *device, size_t sms)
     free_samples(samples, 4);
 }
 
+/* Code of twice the length takes about twice as long. Twice as many branches can take longer than
+ * that, because other structures than the instruction cache have limits. Devices that are not CPUs
+ * may refuse branches. */
+static void executes_code(struct fth_device *device)
+{
+    struct fth_request requested[4];
+    for (size_t i = 0; i < 4; i++) {
+        requested[i] = request(-1);
+        requested[i].family = FTH_FAMILY_FETCH;
+        requested[i].fetch = (struct fth_fetch){.instructions = 64 << i % 2, .passes = 5};
+        requested[i].fetch.stride_bytes = i < 2 ? 0 : 64;
+    }
+    for (size_t i = 0; i < 4; i += 2) {
+        const char *name = i ? "branches" : "straight-line code";
+        struct fth_samples samples[2] = {{0}};
+        const bool good = measure(device, requested + i, 2, samples);
+        if (!is_refused(&samples[0], name)) {
+            check(good && samples[0].count == 5 && samples[1].count == 5, "%s: one sample per pass",
+                  name);
+            const double less = median(samples[0].cycles, samples[0].count),
+                         more = median(samples[1].cycles, samples[1].count);
+            printf("# %s: %.0f and %.0f cycles\n", name, less, more);
+            check(less > 0 && more > 1.3 * less && more < 8 * less,
+                  "%s: twice the length takes longer", name);
+        }
+        free_samples(samples, 2);
+    }
+}
+
 static void rejects_invalid_requests(struct fth_device *device)
 {
     struct fth_request requested = request(-1);
@@ -455,6 +484,7 @@ int main(int count, char *argv[])
     if (may_refuse) {
         times_passes_in_random_order(device);
         sweeps_arrays(device);
+        executes_code(device);
     }
     measures_large_batches(device, sms);
     walks_in_other_orders(device);

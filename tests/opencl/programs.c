@@ -2,6 +2,7 @@
  *
  * usage: programs VENDOR                      the chases
  *        programs VENDOR image                the chases, with those through an image
+ *        programs VENDOR fetch STRIDE COUNT   code of COUNT instructions, STRIDE bytes apart
  *        programs VENDOR KIND TYPE VECTOR UNROLL [hinted]   the sweep: "triad f64 16 4"
  *
  * Without arguments, it prints the names of the vendors and of the sweeps. */
@@ -52,14 +53,18 @@ int main(int argc, char **argv)
     while (vendor < FTH_OPENCL_VENDORS && strcmp(vendors[vendor], argv[1]) != 0)
         vendor++;
     const bool hinted = argc == 7 && strcmp(argv[6], "hinted") == 0;
-    if (vendor == FTH_OPENCL_VENDORS || (argc != 2 && argc != 3 && argc != 6 && !hinted)) {
-        fprintf(stderr, "usage: programs VENDOR [image | KIND TYPE VECTOR UNROLL [hinted]]\n");
+    if (vendor == FTH_OPENCL_VENDORS ||
+        (argc != 2 && argc != 3 && argc != 5 && argc != 6 && !hinted)) {
+        fprintf(stderr, "usage: programs VENDOR [image | fetch STRIDE COUNT | "
+                        "KIND TYPE VECTOR UNROLL [hinted]]\n");
         return 2;
     }
-    const enum fth_status status = argc == 2 ? fth_kernels_opencl(vendor, &text, &error)
-                                   : argc == 3
-                                       ? fth_kernels_opencl_image(vendor, &text, &error)
-                                       : write_sweep(vendor, argv + 2, hinted, &text, &error);
+    const enum fth_status status =
+        argc == 2   ? fth_kernels_opencl(vendor, &text, &error)
+        : argc == 3 ? fth_kernels_opencl_image(vendor, &text, &error)
+        : argc == 5 ? fth_kernels_opencl_fetch(vendor, strtoul(argv[3], NULL, 10),
+                                               strtoul(argv[4], NULL, 10), &text, &error)
+                    : write_sweep(vendor, argv + 2, hinted, &text, &error);
     if (status == FTH_OK)
         fwrite(text.data, 1, text.size, stdout);
     else

@@ -1,6 +1,6 @@
 /* A stand-in for libOpenCL.so.1, with devices that execute fathom's kernels fth_facts, fth_pace,
- * fth_chase, fth_place and fth_share in C. The environment variable FATHOM_STANDIN_OPENCL, which is
- * read at every call, selects how it behaves:
+ * fth_chase, fth_place, fth_share and fth_fetch in C. The environment variable
+ * FATHOM_STANDIN_OPENCL, which is read at every call, selects how it behaves:
  *
  *   none (the default)   no platform
  *   empty                a platform without devices
@@ -26,7 +26,7 @@
  * of 64 bytes with LRU replacement. A hit takes 4 cycles, a miss 100. A kernel takes 1 us more than
  * its cycles. Work-group i runs on unit i modulo the number of compute units: 60 of a GPU, which
  * has two XCDs with two shader arrays each, and 4 of a CPU. Units 2 i and 2 i + 1 of a shader array
- * or a CPU share the cache. */
+ * or a CPU share the cache. Code takes a cycle per 4 bytes, and two if it has more than 4 KiB. */
 #include "standin.h"
 
 #include <stdbool.h>
@@ -280,7 +280,7 @@ API(int, clGetProgramBuildInfo, void *program, void *device, unsigned what, size
 API(void *, clCreateKernel, void *program, const char *name, int *result)
 {
     static const char *const known[] = {"fth_chase", "fth_pace",  "fth_facts", "fth_origin",
-                                        "fth_place", "fth_share", "fth_image"};
+                                        "fth_place", "fth_share", "fth_image", "fth_fetch"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i]) == 0) {
             struct kernel *kernel =
@@ -528,6 +528,18 @@ static uint64_t chase_image(const struct kernel *kernel)
     return cycles;
 }
 
+/* Executes fth_fetch (fetch.cl). */
+static uint64_t fetch(const struct kernel *kernel)
+{
+    const uint64_t bytes = number(kernel, 0),
+                   cycles = bytes / 4 * (bytes > 4096 ? 2 : 1) * number(kernel, 1);
+    for (uint32_t pass = 0; pass < number(kernel, 2); pass++)
+        ((uint64_t *)pointer(kernel, 3))[pass] =
+            cycles / (kernel->object.device->cpu ? TICK_CYCLES : 1);
+    ((uint32_t *)pointer(kernel, 4))[0] = 3;
+    return cycles * number(kernel, 2);
+}
+
 /* Executes a kernel. Returns its cycles. */
 static uint64_t execute(const struct kernel *kernel, size_t groups)
 {
@@ -536,6 +548,8 @@ static uint64_t execute(const struct kernel *kernel, size_t groups)
         return chase(kernel);
     if (strcmp(kernel->name, "fth_image") == 0)
         return chase_image(kernel);
+    if (strcmp(kernel->name, "fth_fetch") == 0)
+        return fetch(kernel);
     if (strcmp(kernel->name, "fth_place") == 0)
         return place(kernel, groups);
     if (strcmp(kernel->name, "fth_share") == 0)

@@ -4,6 +4,7 @@
  * only once. Example of the canonical text:
  *
  *   fetch 4096 passes 4; time-hops constant 0:64x32; sm 5
+ *   fetch 512 stride 64 passes 16
  *
  * The constants are walked before every pass of the code and timed after the last one. The chain of
  * constants and the members of the whole request are written as in a chase
@@ -39,14 +40,45 @@ static struct fth_request chase_part(const struct fth_request *request)
     return chase;
 }
 
-static enum fth_status check(const struct fth_request *request, struct fth_error *error)
+static enum fth_status check_straight(const struct fth_fetch *fetch, struct fth_error *error)
 {
-    const struct fth_fetch *fetch = &request->fetch;
-    if (fetch->instructions == 0 || fetch->instructions > FTH_MAX_FETCH ||
+    if (fetch->instructions == 0 || fetch->instructions > FTH_MAX_SHORT_FETCH ||
         fetch->instructions % FTH_FETCH_BLOCK)
         return fth_fail(error, FTH_INVALID, operation, "fetch.instructions",
                         "%" PRIu64 " is not a multiple of %d in the range %d to %d",
-                        fetch->instructions, FTH_FETCH_BLOCK, FTH_FETCH_BLOCK, FTH_MAX_FETCH);
+                        fetch->instructions, FTH_FETCH_BLOCK, FTH_FETCH_BLOCK, FTH_MAX_SHORT_FETCH);
+    if (fetch->constants.count && fetch->instructions > FTH_MAX_FETCH)
+        return fth_fail(error, FTH_INVALID, operation, "fetch.constants",
+                        "code of more than %d instructions is executed without constants",
+                        FTH_MAX_FETCH);
+    return FTH_OK;
+}
+
+/* Smallest distance of two branches. Chosen: an instruction that branches has at most 5 bytes, and
+ * the places of branches in lines of any size are the same in each line. */
+enum { MIN_STRIDE = 32 };
+
+static enum fth_status check_strided(const struct fth_fetch *fetch, struct fth_error *error)
+{
+    if (fetch->stride_bytes % MIN_STRIDE || fetch->stride_bytes > FTH_MAX_STRIDED_FETCH)
+        return fth_fail(error, FTH_INVALID, operation, "fetch.stride_bytes",
+                        "%" PRIu64 " is not a multiple of %d up to %d", fetch->stride_bytes,
+                        MIN_STRIDE, FTH_MAX_STRIDED_FETCH);
+    if (fetch->instructions == 0 ||
+        fetch->instructions > FTH_MAX_STRIDED_FETCH / fetch->stride_bytes)
+        return fth_fail(error, FTH_INVALID, operation, "fetch.instructions",
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, fetch->instructions,
+                        FTH_MAX_STRIDED_FETCH / fetch->stride_bytes);
+    if (fetch->constants.count)
+        return fth_fail(error, FTH_INVALID, operation, "fetch.constants",
+                        "code with a stride is executed without constants");
+    return FTH_OK;
+}
+
+static enum fth_status check(const struct fth_request *request, struct fth_error *error)
+{
+    const struct fth_fetch *fetch = &request->fetch;
+    FTH_TRY(fetch->stride_bytes ? check_strided(fetch, error) : check_straight(fetch, error));
     if (fetch->passes == 0 || fetch->passes > MAX_PASSES)
         return fth_fail(error, FTH_INVALID, operation, "fetch.passes",
                         "%" PRIu64 " is not in the range 1 to %" PRIu64, fetch->passes, MAX_PASSES);
@@ -68,6 +100,8 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
 {
     const struct fth_request chase = chase_part(request);
     fth_buffer_format(text, "fetch %" PRIu64, request->fetch.instructions);
+    if (request->fetch.stride_bytes)
+        fth_buffer_format(text, " stride %" PRIu64, request->fetch.stride_bytes);
     if (request->fetch.passes != 1)
         fth_buffer_format(text, " passes %" PRIu64, request->fetch.passes);
     if (chase.chase.step_count)
@@ -80,6 +114,7 @@ static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
     struct fth_fetch *fetch = &request->fetch;
     fetch->passes = 1;
     if (!fth_scan_number(scanner, UINT64_MAX, &fetch->instructions) ||
+        !fth_scan_option(scanner, " stride ", &fetch->stride_bytes) ||
         !fth_scan_option(scanner, " passes ", &fetch->passes))
         return false;
     return !fth_scan(scanner, "; time-hops constant ") ||
@@ -104,7 +139,9 @@ struct fetch_state {
                            * allocating it for every request would take longer than most requests */
     uint64_t bank;        /* address of the module's constant bank for uploads; 0: not known yet */
     uint64_t origin;      /* its address as kernels see it */
-    struct fth_chain chain; /* that the bank holds; count 0: none */
+    struct fth_chain chain;            /* that the bank holds; count 0: none */
+    struct fth_machine_module *longer; /* for requests of more than FTH_MAX_FETCH instructions;
+                                        * NULL: not loaded yet */
 };
 
 /* The execution of one request. `memory` holds `fetch`, the request in the form that the kernel
@@ -123,6 +160,9 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
 {
     const struct fth_request *request = lowered->request;
     const struct fth_fetch *fetch = &request->fetch;
+    if (fetch->stride_bytes)
+        return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
+                        "only CPUs execute code that consists of branches");
     if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
         return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
                         "the GPU has no SM with this index");
@@ -215,6 +255,24 @@ static enum fth_status launch_on_sm(struct fetch_run *run, void *image, uint64_t
                     "the GPU placed no block on the requested SM");
 }
 
+/* Loads the module with the longest code. It takes the driver of a real GPU long to compile, and
+ * only simulated GPUs with short instructions need it. */
+static enum fth_status load_longer(struct fetch_run *run, struct fth_error *error)
+{
+    const struct fth_runner *runner = run->runner;
+    struct fth_buffer ptx = {0};
+    enum fth_status status = FTH_OK;
+    if (!run->state->longer) {
+        status = fth_kernels_fetch(FTH_MAX_SHORT_FETCH, &ptx, error);
+        if (status == FTH_OK)
+            status = runner->ops->load(runner->machine, "fetch", ptx.data, ptx.size,
+                                       &run->state->longer, error);
+        fth_buffer_fini(&ptx);
+    }
+    run->module = run->state->longer;
+    return status;
+}
+
 static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_slot *slot,
                                  const struct fth_lowered *lowered, uint32_t *cycles,
                                  struct fth_error *error)
@@ -225,6 +283,8 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_sl
     struct fetch_run run = {
         .runner = runner, .module = slot->module, .state = state, .lowered = lowered};
     const uint64_t bytes = sizeof run.fetch + sample_bytes;
+    if (request->fetch.instructions > FTH_MAX_FETCH)
+        FTH_TRY(load_longer(&run, error));
     FTH_TRY(fth_pool_grow(runner, &state->pool, bytes, error));
     run.memory = state->pool.address;
     run.fetch = (struct fth_fetch_request){
@@ -258,8 +318,11 @@ static enum fth_status open_fetch(struct fth_runner *runner, void **state, struc
 
 static void release_fetch(struct fth_runner *runner, void *state)
 {
-    fth_pool_release(runner, &((struct fetch_state *)state)->pool);
-    free(state);
+    struct fetch_state *fetch = state;
+    if (fetch->longer)
+        runner->ops->unload(runner->machine, fetch->longer);
+    fth_pool_release(runner, &fetch->pool);
+    free(fetch);
 }
 
 const struct fth_family_ops fth_family_fetch = {.word = "fetch",

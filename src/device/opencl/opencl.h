@@ -8,6 +8,7 @@
  *   opencl_clock.c    core cycles per tick of the clock that the kernels read
  *   opencl_chase.c    the chase family
  *   opencl_image.c    chases through an image
+ *   opencl_fetch.c    the family fetch
  *   opencl_sweep.c    the families sweep and transfer
  *   opencl_units.c    the families place and share
  *   opencl_describe.c what the driver reports, as attributes of a GPU description
@@ -208,6 +209,14 @@ struct fth_opencl_image {
     uint64_t bytes; /* of the image */
 };
 
+/* The program of code with one stride; `kernel` NULL: none. */
+struct fth_opencl_code {
+    uint64_t stride_bytes;
+    void *program, *kernel;
+};
+/* Programs of code that are kept. Chosen: instruction caches are measured with three. */
+enum { FTH_OPENCL_MAX_CODES = 4 };
+
 /* Minimum time limit of a command in seconds. Chosen: much longer than a delay by a busy computer,
  * and than an implementation takes that compiles a kernel only when it is first launched. */
 #define FTH_OPENCL_TIME_LIMIT_S 20.0
@@ -232,7 +241,9 @@ struct fth_opencl_device {
     struct fth_opencl_buffer constants, steps, samples, unit;
     struct fth_opencl_buffer arrays[3], sums; /* of sweeps and transfers: x, y, z */
     struct fth_opencl_image image;
-    struct fth_opencl_buffer texels;         /* of the image */
+    struct fth_opencl_buffer texels; /* of the image */
+    struct fth_opencl_code codes[FTH_OPENCL_MAX_CODES];
+    size_t code_count; /* programs compiled so far; the oldest one makes place for the next */
     struct fth_opencl_sweep_program *sweeps; /* those compiled so far */
     size_t sweep_count, sweep_capacity;
     uint32_t origin; /* what links in `memory` count from (fth_origin in chase.cl) */
@@ -365,7 +376,9 @@ FTH_MUST_USE enum fth_status fth_opencl_transfer(struct fth_opencl_device *devic
                                                  const struct fth_request *request,
                                                  struct fth_samples *samples,
                                                  struct fth_error *error);
-
+FTH_MUST_USE enum fth_status fth_opencl_fetch(struct fth_opencl_device *device,
+                                              const struct fth_request *request,
+                                              struct fth_samples *samples, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_opencl_place(struct fth_opencl_device *device,
                                               const struct fth_request *request,
                                               struct fth_samples *samples, struct fth_error *error);
@@ -373,7 +386,11 @@ FTH_MUST_USE enum fth_status fth_opencl_share(struct fth_opencl_device *device,
                                               const struct fth_request *request,
                                               struct fth_samples *samples, struct fth_error *error);
 
-/* Releases the programs of sweeps. */
+/* Bytes of an instruction of straight-line code on this device; 0: it has none. */
+uint32_t fth_opencl_code_bytes(const struct fth_opencl_device *device);
+
+/* Releases the programs of code, and those of sweeps. */
+void fth_opencl_release_codes(struct fth_opencl_device *device);
 void fth_opencl_release_sweeps(struct fth_opencl_device *device);
 
 /* ---- opencl_describe.c ---- */

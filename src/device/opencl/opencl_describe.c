@@ -147,6 +147,9 @@ enum fth_status fth_opencl_describe(struct fth_opencl_device *device, struct fth
     FTH_TRY(describe_clock(device, gpu, error));
     FTH_TRY(set_text(gpu, "unit_source", unit_source(device),
                      "what the kernels read to find their unit", error));
+    if (fth_opencl_code_bytes(device))
+        FTH_TRY(set_number(gpu, "device", "instruction_bytes", fth_opencl_code_bytes(device),
+                           "the straight-line code that fathom executes", error));
     FTH_TRY(set_number(gpu, "memory", "size_bytes",
                        (double)fth_opencl_number(cl, of, FTH_CL_DEVICE_GLOBAL_MEM_SIZE),
                        "CL_DEVICE_GLOBAL_MEM_SIZE", error));

@@ -20,6 +20,7 @@ static enum fth_status run_request(struct fth_opencl_device *device,
 {
     switch (request->family) {
     case FTH_FAMILY_CHASE: return fth_opencl_chase(device, request, samples, error);
+    case FTH_FAMILY_FETCH: return fth_opencl_fetch(device, request, samples, error);
     case FTH_FAMILY_SWEEP: return fth_opencl_sweep(device, request, samples, error);
     case FTH_FAMILY_TRANSFER: return fth_opencl_transfer(device, request, samples, error);
     case FTH_FAMILY_PLACE: return fth_opencl_place(device, request, samples, error);

@@ -385,6 +385,7 @@ void fth_opencl_stop(struct fth_opencl_device *device)
         if (device->kernels[i])
             device->cl.kernel_release(device->kernels[i]);
     fth_opencl_release_image(device);
+    fth_opencl_release_codes(device);
     struct fth_opencl_buffer *buffers[] = {
         &device->texels,    &device->memory,   &device->constants, &device->steps,
         &device->samples,   &device->unit,     &device->sums,      &device->arrays[0],

@@ -92,6 +92,8 @@ enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth
     struct fth_attribute sms = fth_attribute_make("sms", FTH_NUMBER);
     struct fth_attribute memory = fth_attribute_make("size_bytes", FTH_NUMBER);
     struct fth_attribute unit_source = fth_attribute_make("unit_source", FTH_TEXT);
+    struct fth_attribute code = fth_attribute_make("instruction_bytes", FTH_NUMBER);
+    const char *vendor = fth_gpu_text(gpu, "device", "vendor");
     backend.text = "simulated";
     unit_source.text = "%smid";
     sms.number = plan->sms;
@@ -113,6 +115,10 @@ enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth
     FTH_TRY(set_fact(*facts, "memory", &memory, error));
     if (foreign)
         FTH_TRY(set_fact(*facts, "device", &unit_source, error));
+    /* There is no code of known length for the other vendors. */
+    code.number = (double)plan->code.bytes;
+    if (foreign && vendor && strcmp(vendor, "AMD") == 0)
+        FTH_TRY(set_fact(*facts, "device", &code, error));
     return set_fact(*facts, "device", &backend, error);
 }
 

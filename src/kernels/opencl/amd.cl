@@ -126,6 +126,40 @@ static inline uint fth_unit(void)
 #endif
 }
 
+// Code for instruction caches (fetch.cl): s_nop 0, which has 4 bytes and occupies the wavefront's issue
+// for one slot [isa: S_NOP]. The branches of the ISA reach 128 KiB, so the code is entered and left by
+// s_setpc_b64: s[40:41] is the entry, s[42:43] where the kernel continues. Only CPUs are
+// measured with code that has a stride.
+#if defined(FTH_CODE_COUNT) && !FTH_CODE_STRIDE
+#define FTH_TEXT_OF(number) #number
+#define FTH_TEXT(number) FTH_TEXT_OF(number)
+#define FTH_CODE(bytes, left)                                                                      \
+    __asm__ volatile("s_getpc_b64 s[40:41]\n"                                                      \
+                     "1:\n\t"                                                                      \
+                     "s_add_u32 s42, s40, 3f-1b\n\t"                                               \
+                     "s_addc_u32 s43, s41, 0\n\t"                                                  \
+                     "s_add_u32 s40, s40, 2f-1b\n\t"                                               \
+                     "s_addc_u32 s41, s41, 0\n\t"                                                  \
+                     "s_sub_u32 s40, s40, %1\n\t"                                                  \
+                     "s_subb_u32 s41, s41, 0\n\t"                                                  \
+                     "s_setpc_b64 s[40:41]\n\t"                                                    \
+                     ".subsection 1\n\t"                                                           \
+                     ".p2align 8\n\t"                                                              \
+                     ".rept " FTH_TEXT(FTH_CODE_COUNT) "\n\ts_nop 0\n\t.endr\n"                    \
+                     "2:\n\t"                                                                      \
+                     "s_sub_u32 %0, %0, 1\n\t"                                                     \
+                     "s_cmp_eq_u32 %0, 0\n\t"                                                      \
+                     "s_cbranch_scc1 4f\n\t"                                                       \
+                     "s_setpc_b64 s[40:41]\n"                                                      \
+                     "4:\n\t"                                                                      \
+                     "s_setpc_b64 s[42:43]\n\t"                                                    \
+                     ".subsection 0\n"                                                             \
+                     "3:"                                                                          \
+                     : "+s"(left)                                                                  \
+                     : "s"(bytes)                                                                  \
+                     : "s40", "s41", "s42", "s43", "scc", "memory")
+#endif
+
 // The clock REFCLK, which all units share, has 100 MHz [isa: S_MEMREALTIME; S_SENDMSG_RTN_B64,
 // MSG_RTN_GET_REALTIME].
 #define FTH_TIME_NS 10

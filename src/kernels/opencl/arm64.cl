@@ -33,6 +33,32 @@
 #define FTH_ADD_1000(value, addend)                                                                \
     __asm__ volatile(".rept 1000\n\tadd %w0, %w0, %w1\n\t.endr" : "+r"(value) : "r"(addend))
 
+// Code for instruction caches (fetch.cl). ADR reaches 1 MiB.
+#define FTH_TEXT_OF(number) #number
+#define FTH_TEXT(number) FTH_TEXT_OF(number)
+#if defined(FTH_CODE_STRIDE) && FTH_CODE_STRIDE
+#define FTH_CODE_INSTRUCTION                                                                       \
+    "b . + " FTH_TEXT(FTH_CODE_STRIDE) "\n\t.skip " FTH_TEXT(FTH_CODE_STRIDE) " - 4\n\t"
+#else
+#define FTH_CODE_INSTRUCTION "nop\n\t"
+#endif
+#define FTH_CODE(bytes, left)                                                                      \
+    __asm__ volatile("adr x9, 2f\n\t"                                                              \
+                     "sub x9, x9, %1\n\t"                                                          \
+                     "br x9\n\t"                                                                   \
+                     ".subsection 1\n\t"                                                           \
+                     ".p2align 12\n\t"                                                             \
+                     ".rept " FTH_TEXT(FTH_CODE_COUNT) "\n\t" FTH_CODE_INSTRUCTION ".endr\n"        \
+                     "2:\n\t"                                                                      \
+                     "subs %w0, %w0, #1\n\t"                                                       \
+                     "b.eq 3f\n\t"                                                                 \
+                     "br x9\n\t"                                                                   \
+                     ".subsection 0\n"                                                             \
+                     "3:"                                                                          \
+                     : "+r"(left)                                                                  \
+                     : "r"((ulong)(bytes))                                                         \
+                     : "x9", "cc", "memory")
+
 // The number of the CPU on Linux. No register that a program can read has it: Linux hides MPIDR_EL1,
 // and TPIDRRO_EL0 is 0. OpenCL on a CPU executes kernels in the process of the program, so the kernel
 // calls Linux: the system call getcpu (168 on 64-bit Arm; include/uapi/asm-generic/unistd.h) writes the

@@ -35,10 +35,8 @@
 // cycles (4 us at 2 GHz; a miss of all TLBs takes less). A pass adds the differences.
 #if FTH_CLOCK_BITS < 64
 #define FTH_HOPS_PER_READING (1u << (FTH_CLOCK_BITS - 13))
-#define FTH_CLOCK_MASK ((1ul << FTH_CLOCK_BITS) - 1)
 #else
 #define FTH_HOPS_PER_READING 0xffffffffu
-#define FTH_CLOCK_MASK 0xfffffffffffffffful
 #endif
 
 // The functions are copied into each kernel that calls them, so that a loop of loads is not behind a call.

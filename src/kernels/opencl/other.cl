@@ -19,6 +19,9 @@
 //   FTH_ADD_1000(value, addend)      a chain of 1000 additions of one cycle each
 //   FTH_UNIT()                number of the unit (compute unit, core) that executes the work-item
 //   FTH_TIME(time)            sets `time`, a ulong, to a clock that all units share
+//   FTH_CODE(bytes, left)     executes the last `bytes` bytes of the code that fetch.cl describes `left`
+//                             times, and sets `left`, a uint, to 0. Without it, instruction caches are not
+//                             measured
 //   FTH_TIME_NS               nanoseconds per tick of that clock; 0: it is the clock of FTH_CLOCK
 
 // Without a clock, samples are 0, and the host times whole kernels.
@@ -39,6 +42,11 @@
 #endif
 #ifndef FTH_CLOCK_BITS
 #define FTH_CLOCK_BITS 64
+#endif
+#if FTH_CLOCK_BITS < 64
+#define FTH_CLOCK_MASK ((1ul << FTH_CLOCK_BITS) - 1)
+#else
+#define FTH_CLOCK_MASK 0xfffffffffffffffful
 #endif
 
 #ifndef FTH_LOAD

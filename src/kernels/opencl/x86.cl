@@ -28,6 +28,34 @@
 #define FTH_ADD_1000(value, addend)                                                                \
     __asm__ volatile(".rept 1000\n\taddl %1, %0\n\t.endr" : "+r"(value) : "r"(addend) : "cc")
 
+// Code for instruction caches (fetch.cl). The instruction of 4 bytes is NOPL 0(%rax). A branch is a JMP
+// with an offset of 32 bits, which counts from its end.
+#define FTH_TEXT_OF(number) #number
+#define FTH_TEXT(number) FTH_TEXT_OF(number)
+#if defined(FTH_CODE_STRIDE) && FTH_CODE_STRIDE
+#define FTH_CODE_INSTRUCTION                                                                       \
+    ".byte 0xe9\n\t.long " FTH_TEXT(FTH_CODE_STRIDE) " - 5\n\t.skip " FTH_TEXT(FTH_CODE_STRIDE)      \
+    " - 5, 0xcc\n\t"
+#else
+#define FTH_CODE_INSTRUCTION ".byte 0x0f, 0x1f, 0x40, 0x00\n\t"
+#endif
+#define FTH_CODE(bytes, left)                                                                      \
+    __asm__ volatile("leaq 2f(%%rip), %%rax\n\t"                                                   \
+                     "subq %1, %%rax\n\t"                                                          \
+                     "jmpq *%%rax\n\t"                                                             \
+                     ".subsection 1\n\t"                                                           \
+                     ".p2align 12\n\t"                                                             \
+                     ".rept " FTH_TEXT(FTH_CODE_COUNT) "\n\t" FTH_CODE_INSTRUCTION ".endr\n"        \
+                     "2:\n\t"                                                                      \
+                     "subl $1, %0\n\t"                                                             \
+                     "jz 3f\n\t"                                                                   \
+                     "jmpq *%%rax\n\t"                                                             \
+                     ".subsection 0\n"                                                             \
+                     "3:"                                                                          \
+                     : "+r"(left)                                                                  \
+                     : "r"((ulong)(bytes))                                                         \
+                     : "rax", "cc", "memory")
+
 // The number of the CPU on Linux, which writes it into TSC_AUX: bits 11:0; above them is the number
 // of the NUMA node. CPUID tells whether there is RDTSCP.
 #define FTH_UNIT() fth_unit()

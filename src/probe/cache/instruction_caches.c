@@ -30,7 +30,12 @@ enum {
      * the fixed cost of a pass. */
     DENSE_INSTRUCTIONS = 8 * FTH_FETCH_BLOCK,
     MIN_INSTRUCTIONS = 2 * FTH_FETCH_BLOCK, /* shortest code that can be part of a plateau */
-    MAX_POINTS = 80 /* maximum lengths of a curve; measure_curve() needs 48 */
+    MAX_POINTS = 80,       /* maximum lengths of a curve; measure_curve() needs 56 */
+    SHORT_INSTRUCTION = 4, /* bytes up to which an instruction is a short one */
+    /* Maximum length of code with short instructions: twice the largest instruction cache of AMD's
+     * GPUs (64 KiB). The clock of gfx11, which has 20 bits, does not overflow in longer code if a
+     * line of 64 bytes takes less than 512 cycles. */
+    MAX_SHORT = 32768
 };
 
 /* ---- plateaus ---- */
@@ -118,8 +123,14 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
     return status;
 }
 
-static enum fth_status measure_curve(const struct fth_prober *prober, struct rate_curve *curve,
-                                     struct fth_error *error)
+/* Returns the maximum length of code in instructions. */
+static uint64_t max_length(const struct fth_code_size *code)
+{
+    return code->bytes <= SHORT_INSTRUCTION * code->instructions ? MAX_SHORT : FTH_MAX_FETCH;
+}
+
+static enum fth_status measure_curve(const struct fth_prober *prober, uint64_t longest,
+                                     struct rate_curve *curve, struct fth_error *error)
 {
     uint64_t lengths[MAX_POINTS];
     size_t count = 0;
@@ -128,7 +139,7 @@ static enum fth_status measure_curve(const struct fth_prober *prober, struct rat
     for (unsigned i = 0; count < MAX_POINTS; i++) {
         double n = DENSE_INSTRUCTIONS * exp2((double)i / LENGTHS_PER_OCTAVE);
         uint64_t blocks = (uint64_t)llround(n / FTH_FETCH_BLOCK);
-        if (blocks * FTH_FETCH_BLOCK > FTH_MAX_FETCH)
+        if (blocks * FTH_FETCH_BLOCK > longest)
             break;
         if (blocks * FTH_FETCH_BLOCK > lengths[count - 1])
             lengths[count++] = blocks * FTH_FETCH_BLOCK;
@@ -376,8 +387,8 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
     size_t count = 0;
     *levels = (struct fth_fetch_levels){0};
     FTH_TRY(ask_code_size(prober, &levels->code, error));
-    levels->longest_bytes = bytes_of(levels, FTH_MAX_FETCH);
-    FTH_TRY(measure_curve(prober, &curve, error));
+    levels->longest_bytes = bytes_of(levels, max_length(&levels->code));
+    FTH_TRY(measure_curve(prober, max_length(&levels->code), &curve, error));
     FTH_TRY(find_plateaus(&curve, plateaus, &count, error));
     if (count == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,

@@ -11,6 +11,7 @@
  *   hierarchy_ways.c      ways and sets of the first cache
  *   hierarchy_latency.c   latency of a level
  *   hierarchy_units.c     the units of a device, and which of them share a cache
+ *   hierarchy_code.c      size of the first instruction cache of a CPU
  *   hierarchy_scratch.c   line of the constant cache, latency of shared memory
  */
 #ifndef FTH_PROBE_HIERARCHY_H
@@ -227,6 +228,21 @@ FTH_MUST_USE enum fth_status fth_probe_sharers(const struct fth_prober *prober,
                                                const struct fth_sharers_plan *plan,
                                                struct fth_sharers *sharing,
                                                struct fth_error *error);
+
+/* ---- hierarchy_code.c ---- */
+
+/* The first instruction cache of a CPU. */
+struct fth_code_cache {
+    uint64_t bytes;
+    struct fth_evidence evidence;
+    size_t samples;
+};
+/* Measures its size with code that fits and code that does not. FTH_INCONCLUSIVE: no size that
+ * instruction caches have shows in all kinds of code. FTH_UNSUPPORTED: the device does not execute
+ * such code. */
+FTH_MUST_USE enum fth_status fth_probe_code_cache(const struct fth_prober *prober,
+                                                  struct fth_code_cache *cache,
+                                                  struct fth_error *error);
 
 /* ---- hierarchy_scratch.c ---- */
 

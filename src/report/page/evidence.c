@@ -67,11 +67,11 @@ static bool describe_chase(const struct fth_request *request, struct walk *walk)
     return true;
 }
 
-/* Fills `walk` if the request fetches code several times and nothing else. */
+/* Fills `walk` if the request fetches straight-line code several times and nothing else. */
 static bool describe_fetch(const struct fth_request *request, struct walk *walk)
 {
     const struct fth_fetch *fetch = &request->fetch;
-    if (fetch->passes == 1 || fetch->constants.count || request->sm != FTH_ANY_SM ||
+    if (fetch->passes == 1 || fetch->stride_bytes || fetch->constants.count || request->sm != FTH_ANY_SM ||
         request->carveout_percent != -1)
         return false;
     *walk = (struct walk){.path = "code",

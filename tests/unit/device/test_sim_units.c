@@ -605,8 +605,8 @@ static void facts_are_those_of_a_driver(void **state)
          "\"max_threads_per_block\": 64, \"max_threads_per_sm\": 128, \"xcds\": 2",
          "device.name=Test\ndevice.vendor=AMD\ndevice.kind=gpu\ndevice.sms=5\n"
          "device.warp_size=64\ndevice.clock_mhz=1500\ndevice.max_threads_per_block=64\n"
-         "device.unit_source=%smid\ndevice.backend=simulated\nmemory.scope=gpu "
-         "(none)\nmemory.size_bytes=16384\n"},
+         "device.unit_source=%smid\ndevice.instruction_bytes=4\ndevice.backend=simulated\n"
+         "memory.scope=gpu (none)\nmemory.size_bytes=16384\n"},
         {"", "\"memory_clock_mhz\": 7, \"memory_bus_bits\": 128",
          "device.name=Test\ndevice.memory_clock_mhz=7\ndevice.memory_bus_bits=128\n"
          "device.sms=16\ndevice.backend=simulated\nmemory.scope=gpu (none)\n"

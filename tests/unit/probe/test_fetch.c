@@ -30,12 +30,27 @@ static struct fth_request code_and_constants(uint64_t instructions, uint64_t str
     return request;
 }
 
+static struct fth_request branches(uint64_t count, uint64_t stride)
+{
+    struct fth_request request = code(count, 1);
+    request.fetch.stride_bytes = stride;
+    return request;
+}
+
 static void requests_have_a_canonical_text(void **state)
 {
     (void)state;
     struct fth_request request = code(4096, 1);
     assert_string_equal(request_text(&request), "fetch 4096");
     assert_int_equal(fth_request_samples(&request), 1);
+    request = branches(512, 64);
+    request.fetch.passes = 6;
+    assert_string_equal(request_text(&request), "fetch 512 stride 64 passes 6");
+    static const char text[] = "fetch 512 stride 64 passes 6";
+    struct fth_request again;
+    assert_int_equal(fth_request_read(text, sizeof text - 1, &again, NULL), FTH_OK);
+    assert_int_equal(again.fetch.stride_bytes, 64);
+    assert_int_equal(again.fetch.instructions, 512);
     request = code_and_constants(64, 64, 32);
     request.fetch.constants.start_bytes = 256;
     request.sm = 2;
@@ -50,6 +65,9 @@ static void invalid_requests_are_rejected(void **state)
 {
     (void)state;
     struct fth_request cold = code(64, 1), carveout = code(64, 1);
+    struct fth_request branches_and_constants = code_and_constants(64, 8, 1);
+    branches_and_constants.fetch.stride_bytes = 64;
+    const struct fth_request long_code_and_constants = code_and_constants(FTH_MAX_FETCH + 64, 8, 1);
     cold.cold = true;
     carveout.carveout_percent = 101;
     const struct {
@@ -58,10 +76,17 @@ static void invalid_requests_are_rejected(void **state)
     } rows[] = {
         {code(64, 1), NULL},
         {code(FTH_MAX_FETCH, 1), NULL},
+        {code(FTH_MAX_SHORT_FETCH, 1), NULL},
+        {branches(1, 64), NULL},
+        {branches(FTH_MAX_STRIDED_FETCH / 64, 64), NULL},
+        {branches(126, 4160), NULL},
         {code_and_constants(64, 8, 8192), NULL},
         {code(0, 1), "fetch.instructions"},
         {code(100, 1), "fetch.instructions"},
-        {code(FTH_MAX_FETCH + 64, 1), "fetch.instructions"},
+        {code(FTH_MAX_SHORT_FETCH + 64, 1), "fetch.instructions"},
+        {branches(FTH_MAX_STRIDED_FETCH / 64 + 1, 64), "fetch.instructions"},
+        {branches_and_constants, "fetch.constants"},
+        {long_code_and_constants, "fetch.constants"},
         {code(64, 0), "fetch.passes"},
         {code(64, UINT64_MAX), "fetch.passes"},
         {code_and_constants(64, 8, 8193), "steps[0].chain.count"},
@@ -99,7 +124,10 @@ static void code_has_the_requested_length(void **state)
     static const struct {
         uint64_t instructions;
         double cycles;
-    } rows[] = {{256, 1}, {512, 1}, {576, 4}, {1024, 4}, {1088, 10}, {FTH_MAX_FETCH, 10}};
+    } rows[] = {{256, 1},   {512, 1},
+                {576, 4},   {1024, 4},
+                {1088, 10}, {FTH_MAX_FETCH, 10},
+                {1024, 4},  {FTH_MAX_FETCH + FTH_FETCH_BLOCK, 10}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_samples samples = measure(device, code(rows[i].instructions, 4));
         assert_int_equal(samples.status, FTH_OK);
@@ -111,6 +139,20 @@ static void code_has_the_requested_length(void **state)
                         ((double)rows[i].instructions - 20) * rows[i].cycles, 18 * rows[i].cycles);
         fth_samples_fini(&samples);
     }
+    fth_device_close(device);
+}
+
+/* Only CPUs execute code that consists of branches. */
+static void branches_are_unsupported(void **state)
+{
+    (void)state;
+    const struct truth truth = {
+        .code = {{8192, 128, 1, 1}, {16384, 32, 1, 4}}, .shared = -1, .l2_cycles = 250};
+    struct fth_device *device = open_gpu(&truth);
+    struct fth_samples samples = measure(device, branches(64, 64));
+    assert_int_equal(samples.status, FTH_UNSUPPORTED);
+    assert_contains(samples.cause, "only CPUs");
+    fth_samples_fini(&samples);
     fth_device_close(device);
 }
 
@@ -641,6 +683,7 @@ int main(int count, char *words[])
         cmocka_unit_test(requests_have_a_canonical_text),
         cmocka_unit_test(invalid_requests_are_rejected),
         cmocka_unit_test(code_has_the_requested_length),
+        cmocka_unit_test(branches_are_unsupported),
         cmocka_unit_test(constants_are_walked_before_every_pass),
         cmocka_unit_test(constants_are_timed_after_the_code),
         cmocka_unit_test(finds_known_caches),

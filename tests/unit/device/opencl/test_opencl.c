@@ -266,6 +266,72 @@ static void links_of_nvidia_gpus_are_halves_of_addresses(void **state)
     fth_device_close(device);
 }
 
+static struct fth_request code(uint64_t instructions, uint64_t stride, uint64_t passes)
+{
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_FETCH;
+    request.fetch =
+        (struct fth_fetch){.instructions = instructions, .stride_bytes = stride, .passes = passes};
+    return request;
+}
+
+/* Cycles of one execution, although a CPU executes short code many times per sample, and although
+ * its clock ticks every 8 cycles. */
+static void executes_code_of_a_given_length(void **state)
+{
+    (void)state;
+    struct fth_request request = code(64, 0, 3);
+    struct fth_device *device = open_in("one", "opencl:0");
+    assert_samples(device, &request, (uint32_t[]){64, 64, 64}, 3);
+    request = code(1088, 0, 1);
+    assert_samples(device, &request, (uint32_t[]){2176}, 1);
+    request = code(FTH_MAX_SHORT_FETCH, 0, 1);
+    assert_samples(device, &request, (uint32_t[]){2 * FTH_MAX_SHORT_FETCH}, 1);
+    ((struct fth_opencl_device *)device->state)->clock.bits = 20;
+    assert_refused(device, &request, FTH_UNSUPPORTED, "the clock of this device may overflow");
+    request = code(32768, 0, 1);
+    assert_samples(device, &request, (uint32_t[]){2 * 32768}, 1);
+    ((struct fth_opencl_device *)device->state)->clock.bits = 64;
+    request = code(10, 64, 1);
+    assert_refused(device, &request, FTH_UNSUPPORTED, "only CPUs execute code that consists of");
+    request = code(64, 0, 1);
+    request.sm = 3;
+    assert_refused(device, &request, FTH_UNSUPPORTED, "cannot choose where a work-group runs");
+    request.sm = FTH_ANY_SM;
+    request.carveout_percent = 50;
+    assert_refused(device, &request, FTH_UNSUPPORTED, "cannot divide the L1");
+    request = code(64, 0, 1);
+    request.fetch.constants = (struct fth_chain){.stride_bytes = 64, .count = 2};
+    assert_refused(device, &request, FTH_UNSUPPORTED, "without constants");
+    request = code(FTH_MAX_SHORT_FETCH, 0, 1 << 20);
+    assert_refused(device, &request, FTH_UNSUPPORTED, "would take too long");
+    fth_device_close(device);
+
+    device = open_in("cpu", "opencl:0");
+    request = code(64, 0, 2);
+    assert_samples(device, &request, (uint32_t[]){64, 64}, 2);
+    for (uint64_t stride = 32; stride < 352; stride += 32) { /* more programs than are kept */
+        request = code(10, stride % 192 ? stride % 192 : 32, 1);
+        assert_samples(device, &request,
+                       (uint32_t[]){10 * (uint32_t)request.fetch.stride_bytes / 4}, 1);
+    }
+    fth_device_close(device);
+
+    static const char *const without[] = {"nvidia", "plain"};
+    for (size_t i = 0; i < FTH_COUNT(without); i++) {
+        device = open_in(without[i], "opencl:0");
+        request = code(64, 0, 1);
+        assert_refused(device, &request, FTH_UNSUPPORTED, "no straight-line code of known length");
+        fth_device_close(device);
+        struct fth_gpu *gpu = describe(without[i]);
+        assert_null(fth_gpu_attribute(gpu, "device", "instruction_bytes"));
+        fth_gpu_destroy(gpu);
+    }
+    struct fth_gpu *gpu = describe("one");
+    assert_int_equal(fth_gpu_number(gpu, "device", "instruction_bytes", 0), 4);
+    fth_gpu_destroy(gpu);
+}
+
 static void a_recording_gives_the_same_samples(void **state)
 {
     (void)state;
@@ -309,6 +375,7 @@ int main(void)
         cmocka_unit_test(arrays_with_different_numbers_do_not_overlap),
         cmocka_unit_test(the_host_times_kernels_without_a_clock),
         cmocka_unit_test(links_of_nvidia_gpus_are_halves_of_addresses),
+        cmocka_unit_test(executes_code_of_a_given_length),
         cmocka_unit_test(a_recording_gives_the_same_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,9 +34,8 @@ static void says_what_it_cannot_do(void **state)
     assert_refused(device, &request, FTH_UNAVAILABLE,
                    "needs 4 GiB of memory; a buffer of this device has at most 1 GiB");
     request = fth_request_make(-1);
-    request.family = FTH_FAMILY_FETCH;
-    request.fetch.instructions = FTH_FETCH_BLOCK;
-    request.fetch.passes = 1;
+    request.family = FTH_FAMILY_BRANCH;
+    request.branch = (struct fth_branch){.stride = FTH_FETCH_BLOCK, .count = 1, .passes = 1};
     assert_refused(device, &request, FTH_UNSUPPORTED, "do not execute this kind of experiment");
     assert_samples(device, &good, (uint32_t[]){400, 16}, 2);
     fth_device_close(device);
