@@ -124,11 +124,10 @@ static enum fth_status find_gpu_code(struct fth_discovery *discovery, struct fth
 enum fth_status fth_discover_code(struct fth_discovery *discovery, struct fth_error *error)
 {
     const char *kind = fth_gpu_text(discovery->gpu, "device", "kind");
-    /* Recordings of older versions do not have it either. */
     if (!fth_gpu_attribute(discovery->gpu, "device", "instruction_bytes"))
         return fth_note_unknown(discovery->gpu, element, "size_bytes",
-                                "neither this device nor recordings of older versions have code of "
-                                "known length",
+                                "fathom has no code of known length for this device, and older "
+                                "recordings contain none",
                                 error);
     return kind && strcmp(kind, "cpu") == 0 ? find_cpu_code(discovery, error)
                                             : find_gpu_code(discovery, error);
