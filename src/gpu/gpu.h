@@ -150,8 +150,9 @@ bool fth_reference_next(const char **at, const char **key, size_t *size);
 /* The size of machine code: `instructions` instructions take `bytes` bytes. Since Volta (compute
  * capability 7.0), an instruction takes 16 bytes (Jia et al., 2018). On older GPUs it takes 8
  * bytes, and each group of 3 (Maxwell, Pascal) or 7 (Kepler) instructions has a control word of 8
- * bytes. An unknown compute capability counts as 7.0. On OpenCL devices, instruction_bytes tells the
- * size; the descriptions of the catalogue leave it out, and AMD's instructions have 4 bytes then. */
+ * bytes. An unknown compute capability counts as 7.0. On OpenCL devices, instruction_bytes tells
+ * the size; the descriptions of the catalogue leave it out, and AMD's instructions have 4 bytes
+ * then. */
 struct fth_code_size {
     uint64_t bytes, instructions;
 };

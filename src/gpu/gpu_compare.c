@@ -56,8 +56,9 @@ bool fth_is_circumstance(const char *section, const char *name)
 {
     static const char *const device[] = {
         "uuid", "pci_bus", "backend", "driver", "cuda_version", "opencl_version", "clock_source",
-        "unit_source", "instruction_bytes", "clock_resolution_cycles", "pcie_generation", "current_clock_mhz",
-        "current_memory_clock_mhz", "power_w", "temperature_c", "mps", "kernel_timeout",
+        "unit_source", "instruction_bytes", "clock_resolution_cycles", "pcie_generation",
+        "current_clock_mhz", "current_memory_clock_mhz", "power_w", "temperature_c", "mps",
+        "kernel_timeout",
         /* Which SMs are disabled differs from card to card. */
         "gpc_by_sm", "tpc_by_sm", "block_first_gpcs",
         /* Where, when and in which state the GPU was measured. */

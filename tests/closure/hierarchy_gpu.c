@@ -162,10 +162,10 @@ static void add_code(struct fth_gpu *gpu, uint64_t seed, bool regular)
     struct fth_rng rng;
     fth_rng_init(&rng, ~seed);
     const uint64_t size = sizes[fth_rng_below(&rng, FTH_COUNT(sizes))], line = power(&rng, 6, 7);
-    const uint64_t ways = size / 4096 % 3 ? 4 : 6;
+    const uint64_t ways = size / 4096 % 3 ? 4 : 6, sets = size / line / ways;
     set_number(gpu, "instruction_l1", "size_bytes", (double)size);
     set_number(gpu, "instruction_l1", "line_bytes", (double)line);
-    set_number(gpu, "instruction_l1", "sets", (double)(size / line / ways));
+    set_number(gpu, "instruction_l1", "sets", (double)sets);
     set_number(gpu, "instruction_l1", "ways", (double)ways);
     set_text(gpu, "instruction_l1", "policy", regular || one_in(&rng, 2) ? "lru" : "random");
     set_number(gpu, "instruction_l1", "cycles_per_instruction", (double)between(&rng, 1, 4));

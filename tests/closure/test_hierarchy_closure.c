@@ -186,7 +186,12 @@ static void record(const struct fth_gpu *truth, const char *element, const char 
     const char *method = measured->method ? measured->method : "";
     /* The repeats follow the last semicolon of the method (discover/note.c). */
     const char *last = strrchr(method, ';');
-    if (!last || sscanf(last, "; %lf of %lf repeats agree", &agree, &repeats) != 2)
+    char *end = NULL;
+    if (last) {
+        agree = strtod(last + 1, &end);
+        repeats = strncmp(end, " of ", 4) == 0 ? strtod(end + 4, &end) : NAN;
+    }
+    if (!end || strncmp(end, " repeats agree", 14) != 0)
         agree = repeats = NAN;
     fth_buffer_format(
         records, "%s,%s.%s,%s,%d,%g,%g,%g,%d,%d,0\n", fth_gpu_text(truth, "device", "name"),

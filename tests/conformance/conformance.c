@@ -428,7 +428,7 @@ static void executes_code(struct fth_device *device)
     for (size_t i = 0; i < 4; i++) {
         requested[i] = request(-1);
         requested[i].family = FTH_FAMILY_FETCH;
-        requested[i].fetch = (struct fth_fetch){.instructions = 64 << i % 2, .passes = 5};
+        requested[i].fetch = (struct fth_fetch){.instructions = UINT64_C(64) << i % 2, .passes = 5};
         requested[i].fetch.stride_bytes = i < 2 ? 0 : 64;
     }
     for (size_t i = 0; i < 4; i += 2) {

@@ -152,7 +152,7 @@ enum fth_status fth_opencl_fetch(struct fth_opencl_device *device,
                                  struct fth_error *error)
 {
     const struct fth_fetch *fetch = &request->fetch;
-    struct plan plan;
+    struct plan plan = {0};
     uint32_t unit = UINT32_MAX;
     FTH_TRY(check_request(device, request, error));
     FTH_TRY(plan_request(device, fetch, &plan, error));

@@ -259,10 +259,8 @@ enum fth_status fth_opencl_transfer(struct fth_opencl_device *device,
     const struct fth_transfer *transfer = &request->transfer;
     /* The copy has the arrays and the check of the sweep that copies. */
     const struct fth_sweep sweep = {.kind = FTH_SWEEP_COPY, .bytes = transfer->bytes};
-    const struct fth_sweep_code code = {.kind = sweep.kind,
-                                        .vector_bytes = 16,
-                                        .unroll = 4,
-                                        .lanes = device->is_cpu ? 1 : LANES};
+    const struct fth_sweep_code code = {
+        .kind = sweep.kind, .vector_bytes = 16, .unroll = 4, .lanes = device->is_cpu ? 1 : LANES};
     struct sweep_run run = {.device = device, .sweep = &sweep};
     double ns = NAN;
     if (transfer->kind != FTH_TRANSFER_WITHIN)

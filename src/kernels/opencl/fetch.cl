@@ -9,10 +9,6 @@
 //   kernel    entry = end - bytes; go to entry; ...; next:
 //   code      begin: instruction, instruction, ..., end: left = left - 1; go to entry unless left is 0; go to next
 
-#ifndef FTH_CODE
-#error "the vendor's prelude has no FTH_CODE"
-#endif
-
 // Executes the last `bytes` bytes of the code `repeats` times per pass. samples[i] receives the ticks of
 // pass i. unit[0] receives the unit that executed the work-item.
 kernel void fth_fetch(uint bytes, uint repeats, uint passes, global ulong *samples, global uint *unit)

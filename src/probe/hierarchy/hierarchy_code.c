@@ -100,9 +100,9 @@ static enum fth_status measure(const struct fth_prober *prober, uint64_t stride,
             requests[i] = make_request(stride, lengths[first + i]);
         FTH_TRY(fth_ask_once(prober, requests, part, &answers, error));
         for (size_t i = 0; i < part; i++) {
-            double least = INFINITY;
+            uint32_t least = UINT32_MAX;
             for (size_t k = WARM_PASSES; k < answers.items[i].count; k++)
-                least = fmin(least, answers.items[i].cycles[k]);
+                least = FTH_MIN(least, answers.items[i].cycles[k]);
             rates[first + i] = least / (double)lengths[first + i];
             *samples += TIMED_PASSES;
         }

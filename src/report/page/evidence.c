@@ -71,8 +71,8 @@ static bool describe_chase(const struct fth_request *request, struct walk *walk)
 static bool describe_fetch(const struct fth_request *request, struct walk *walk)
 {
     const struct fth_fetch *fetch = &request->fetch;
-    if (fetch->passes == 1 || fetch->stride_bytes || fetch->constants.count || request->sm != FTH_ANY_SM ||
-        request->carveout_percent != -1)
+    if (fetch->passes == 1 || fetch->stride_bytes || fetch->constants.count ||
+        request->sm != FTH_ANY_SM || request->carveout_percent != -1)
         return false;
     *walk = (struct walk){.path = "code",
                           .curve = "code",

@@ -53,16 +53,16 @@ static void the_hand_and_the_rows_choose_the_victims(void **state)
         {4, 4, 4, "AAFBCD", "ABCD"},      /* unless it was hit and the other one was not */
         {4, 4, 4, "AAFFBCD", "BCDF"},     /* both were hit: the least recently used one */
         {4, 4, 4, "AFFABCD", "ABCD"},
-        {4, 1, 4, "ABCDE", "BCDE"},     /* a full row: the least recently used line */
+        {4, 1, 4, "ABCDE", "BCDE"}, /* a full row: the least recently used line */
         {4, 1, 4, "ABCDAE", "ACDE"},
-        {4, 1, 4, "AABCDE", "ACDE"},    /* unless it was hit and others were not */
+        {4, 1, 4, "AABCDE", "ACDE"}, /* unless it was hit and others were not */
         {4, 1, 4, "AABBCDE", "ABDE"},
         {4, 1, 4, "AABBCCDE", "BCDE"}, /* a new line is not replaced by the next one */
         {4, 2, 4, "AADDFFGB", "BDFG"}, /* nor evicted by the hand, if its row, A D F G, is full */
         {4, 2, 4, "AADDFGB", "ABDG"},
         {5, 2, 4, "AADDFBCE", "ABCDE"}, /* which is not so here: F is evicted */
-        {4, 1, 4, "ABCDEFG", "DEFG"}, /* a full row does not use the hand: one line each */
-        {4, 4, 1, "ABCDE", "ACDE"},   /* E replaces B, the only line of its row */
+        {4, 1, 4, "ABCDEFG", "DEFG"},   /* a full row does not use the hand: one line each */
+        {4, 4, 1, "ABCDE", "ACDE"},     /* E replaces B, the only line of its row */
         {4, 4, 1, "ABCDEF", "CDEF"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {

@@ -253,8 +253,9 @@ static void count_circumstances(void *user, const struct fth_difference *differe
 static void clocks_and_versions_are_circumstances(void **state)
 {
     (void)state;
-    static const char *const names[] = {"opencl_version", "clock_source", "unit_source",
-                                        "instruction_bytes", "clock_resolution_cycles", "cuda_version"};
+    static const char *const names[] = {
+        "opencl_version",          "clock_source", "unit_source", "instruction_bytes",
+        "clock_resolution_cycles", "cuda_version"};
     for (size_t i = 0; i < FTH_COUNT(names); i++)
         assert_true(fth_is_circumstance("device", names[i]));
     assert_false(fth_is_circumstance("device", "kind"));

@@ -101,7 +101,7 @@ static uint64_t find(struct front_end cpu, uint64_t seed, struct fth_code_cache 
     return status == FTH_OK ? cache->bytes : 0;
 }
 
-enum { KIB = 1024 };
+#define KIB UINT64_C(1024)
 
 #define NOTHING "do not become slower at the same length"
 static const struct {
