@@ -247,10 +247,12 @@ static uint32_t least_of(const struct fth_samples *samples)
 }
 
 /* Two chains of one unit: a long one evicts the lines of the other one, a short one does not.
- * `optional`: the device is a recording, which may be older than these requests. */
+ * Other programs that use the caches of a CPU can disturb all rounds of a measurement, so it is
+ * repeated. `optional`: the device is a recording, which may be older than these requests. */
 static void evicts_lines_of_a_unit(struct fth_device *device, bool optional)
 {
     static const char description[] = "a long chain evicts the lines of the same unit";
+    enum { SHARE_ATTEMPTS = 4 };
     struct fth_request place = fth_request_make(-1), requested[2];
     struct fth_samples where = {0}, samples[2] = {{0}};
     place.family = FTH_FAMILY_PLACE;
@@ -268,15 +270,19 @@ static void evicts_lines_of_a_unit(struct fth_device *device, bool optional)
                                                 .other = i ? 1 << 14 : 8,
                                                 .seed = 1};
     }
-    if (status == FTH_OK && where.count)
+    bool longer = false;
+    for (int i = 0; i < SHARE_ATTEMPTS && status == FTH_OK && where.count && !longer; i++) {
+        free_samples(samples, 2);
+        samples[0] = samples[1] = (struct fth_samples){0};
         status = fth_device_measure(device, requested, 2, samples, NULL);
+        longer = samples[0].count == 5 && samples[1].count == 5 &&
+                 least_of(&samples[0]) < least_of(&samples[1]);
+    }
     if (optional && status == FTH_UNAVAILABLE) {
         printf("ok %d - %s # SKIP the recording has none\n", ++checks, description);
     } else if (status == FTH_OK && !is_refused(&where, description) &&
                !is_refused(&samples[0], description) && !is_refused(&samples[1], description)) {
-        check(samples[0].count == 5 && samples[1].count == 5 &&
-                  least_of(&samples[0]) < least_of(&samples[1]),
-              "%s", description);
+        check(longer, "%s", description);
     } else if (status != FTH_OK) {
         check(false, "%s", description);
     }
