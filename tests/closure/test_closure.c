@@ -18,6 +18,7 @@
  * table with the number of figures by verdict. */
 #include "check.h"
 #include "closure/closure_compare.h"
+#include "closure/closure_records.h"
 #include "closure/random_gpu.h"
 #include "discover/discover.h"
 
@@ -93,17 +94,6 @@ static void add_verdicts(struct verdicts *sum, const struct verdicts *other)
             sum->counts[i][k] += other->counts[i][k];
 }
 
-/* Appends the records of a GPU to the file. The processes write one after the other, because each
- * write goes to the end of the file as a whole. */
-static void append_records(const struct fth_buffer *records)
-{
-    FILE *file = fopen(work.records, "a");
-    assert_non_null(file);
-    assert_int_equal(setvbuf(file, NULL, _IOFBF, records->size + 1), 0);
-    assert_int_equal(fwrite(records->data, 1, records->size, file), records->size);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* Measures a GPU and compares it with its description. `path` is the file for the description. */
 static void check_gpu(const char *path, const char *name, const struct fth_gpu *truth,
                       struct results *results)
@@ -125,7 +115,7 @@ static void check_gpu(const char *path, const char *name, const struct fth_gpu *
     if (lines.size) /* print_message() would shorten them */
         fputs(lines.data, stdout);
     if (records.size)
-        append_records(&records);
+        append_records(work.records, &records);
     results->gpus++;
     results->realistic_gpus += realistic;
     add_verdicts(&results->all, &verdicts);

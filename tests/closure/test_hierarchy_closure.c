@@ -10,6 +10,7 @@
  * wrong, and sizes, lines and latencies of devices with regular caches are known. With noise, a
  * wrong figure must have a low confidence. N processes share the work. */
 #include "check.h"
+#include "closure/closure_records.h"
 #include "closure/hierarchy_gpu.h"
 #include "described_device.h"
 #include "discover/discover.h"
@@ -200,17 +201,6 @@ static void record(const struct fth_gpu *truth, const char *element, const char 
         strstr(method, " agree, but ") != NULL, strstr(method, "interrupted requests") != NULL);
 }
 
-/* Appends the records of a device to the file: a single write to the end of the file, because
- * several processes do so. */
-static void append_records(const struct fth_buffer *records)
-{
-    FILE *file = fopen(work.records, "a");
-    assert_non_null(file);
-    assert_int_equal(setvbuf(file, NULL, _IOFBF, records->size + 1), 0);
-    assert_int_equal(fwrite(records->data, 1, records->size, file), records->size);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* Compares the figures of an element. */
 static void compare_element(const struct fth_gpu *truth, const struct fth_gpu *found,
                             size_t element, struct results *results, struct fth_buffer *records)
@@ -256,7 +246,7 @@ static void check_device(struct fth_gpu *truth, uint64_t seed, struct results *r
     for (size_t i = 0; status == FTH_OK && i < FTH_COUNT(elements); i++)
         compare_element(truth, found, i, results, &records);
     if (work.records && records.size)
-        append_records(&records);
+        append_records(work.records, &records);
     fth_buffer_fini(&records);
     fth_device_close(device);
     fth_gpu_destroy(found);

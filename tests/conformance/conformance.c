@@ -238,7 +238,7 @@ static void sweeps_arrays(struct fth_device *device)
     }
 }
 
-static uint32_t least_of(const struct fth_samples *samples)
+static uint32_t minimum_cycles(const struct fth_samples *samples)
 {
     uint32_t least = UINT32_MAX;
     for (size_t i = 0; i < samples->count; i++)
@@ -270,19 +270,19 @@ static void evicts_lines_of_a_unit(struct fth_device *device, bool optional)
                                                 .other = i ? 1 << 14 : 8,
                                                 .seed = 1};
     }
-    bool longer = false;
-    for (int i = 0; i < SHARE_ATTEMPTS && status == FTH_OK && where.count && !longer; i++) {
+    bool evicts = false;
+    for (int i = 0; i < SHARE_ATTEMPTS && status == FTH_OK && where.count && !evicts; i++) {
         free_samples(samples, 2);
         samples[0] = samples[1] = (struct fth_samples){0};
         status = fth_device_measure(device, requested, 2, samples, NULL);
-        longer = samples[0].count == 5 && samples[1].count == 5 &&
-                 least_of(&samples[0]) < least_of(&samples[1]);
+        evicts = samples[0].count == 5 && samples[1].count == 5 &&
+                 minimum_cycles(&samples[0]) < minimum_cycles(&samples[1]);
     }
     if (optional && status == FTH_UNAVAILABLE) {
         printf("ok %d - %s # SKIP the recording has none\n", ++checks, description);
     } else if (status == FTH_OK && !is_refused(&where, description) &&
                !is_refused(&samples[0], description) && !is_refused(&samples[1], description)) {
-        check(longer, "%s", description);
+        check(evicts, "%s", description);
     } else if (status != FTH_OK) {
         check(false, "%s", description);
     }

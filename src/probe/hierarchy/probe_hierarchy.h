@@ -253,9 +253,9 @@ FTH_MUST_USE enum fth_status fth_probe_constant_line(const struct fth_prober *pr
                                                      struct fth_hierarchy_line *line,
                                                      struct fth_error *error);
 
-/* Measures the latency of the shared memory of a work-group (FTH_PATH_SHARED), or of a small part
- * of a texture (FTH_PATH_TEXTURE). FTH_UNSUPPORTED: the device does not execute chases there. FTH_
- * INCONCLUSIVE: a longer chain does not take longer. */
+/* Measures the latency of shared memory (FTH_PATH_SHARED) or of a small texture
+ * (FTH_PATH_TEXTURE). Returns FTH_UNSUPPORTED if the device cannot execute such chases, and
+ * FTH_INCONCLUSIVE if a longer chain does not take longer than a short one. */
 FTH_MUST_USE enum fth_status fth_probe_scratch(const struct fth_prober *prober, enum fth_path path,
                                                struct fth_figure *figure, struct fth_error *error);
 
