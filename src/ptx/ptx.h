@@ -329,6 +329,13 @@ struct fth_ptx_hints {
     bool strong;       /* .relaxed, .acquire, .release */
 };
 
+/* The parts of a vector that a GPU loads, each with an instruction of its own. */
+struct fth_ptx_parts {
+    uint8_t count;      /* 0: the whole vector */
+    uint8_t bytes;      /* of a part, per lane */
+    uint8_t offsets[2]; /* of the parts from the address */
+};
+
 /* One memory instruction of one warp. */
 struct fth_ptx_access {
     struct fth_ptx_warp_id who;
@@ -354,6 +361,8 @@ struct fth_ptx_access {
     bool compares; /* atom.cas */
     bool is_float; /* an atomic on floating-point numbers */
     bool in_registers; /* as in struct fth_ptx_operands: it is no access to memory on a GPU */
+    bool is_removed;               /* as in struct fth_ptx_operands: a GPU does not make it */
+    struct fth_ptx_parts parts;    /* as in struct fth_ptx_operands */
     bool is_merged, begins_merged; /* as in struct fth_ptx_operands */
     bool is_staged;                /* as in struct fth_ptx_operands */
     uint32_t wait;                 /* as in struct fth_ptx_operands */
@@ -366,6 +375,18 @@ struct fth_ptx_access {
      * others. */
     const struct fth_ptx_texels *texels;
 };
+
+/* ---- access_part.c ---- */
+
+/* A part of an access, with its own addresses. It refers to itself: do not copy it. */
+struct fth_ptx_access_part {
+    struct fth_ptx_access access;
+    uint64_t addresses[32];
+    struct fth_ptx_linear linear;
+};
+/* Takes the part with this index, less than parts.count, of an access. */
+void fth_ptx_take_part(const struct fth_ptx_access *whole, unsigned index,
+                       struct fth_ptx_access_part *part);
 
 /* ---- access_variant.c ---- */
 
@@ -438,6 +459,11 @@ struct fth_ptx_operands {
     /* An access to a local variable that an assembler keeps in registers, as estimated from the PTX
      * (cost/cost_local.c). */
     bool in_registers;
+    /* A load from global memory that an assembler removes, because its result is not used or the
+     * value has been loaded before, and the parts of a vector that it loads otherwise
+     * (cost/cost_loads.c). */
+    bool is_removed;
+    struct fth_ptx_parts parts;
     /* A load of a word of shared memory that an assembler merges with other loads to one of four
      * words, of which this is not the first (cost/cost_find.c). */
     bool is_merged;

@@ -225,8 +225,9 @@ static bool write_records(struct fth_trace_recorder *recorder, struct fth_record
 }
 
 /* Counts accesses to memory spaces other than global. Returns false for an access that is traced:
- * to global memory, to local memory unless the assembler makes it an access to registers, and the
- * first one of an instruction on a texture, which has all its texels. */
+ * to global memory unless the assembler removes it, to local memory unless the assembler makes it
+ * an access to registers, and the first one of an instruction on a texture, which has all its
+ * texels. */
 static bool count_untraced(struct worker *worker, const struct fth_ptx_access *access)
 {
     switch (access->space) {
@@ -234,7 +235,7 @@ static bool count_untraced(struct worker *worker, const struct fth_ptx_access *a
     case FTH_SPACE_LOCAL: worker->local += !access->in_registers; return access->in_registers;
     case FTH_SPACE_CONST: worker->constant++; return true;
     case FTH_SPACE_TEXTURE: worker->texture += access->texels != NULL; return !access->texels;
-    case FTH_SPACE_GLOBAL: worker->texture += access->texels != NULL; return false;
+    case FTH_SPACE_GLOBAL: worker->texture += access->texels != NULL; return access->is_removed;
     default: return true;
     }
 }
@@ -463,6 +464,22 @@ static bool add_texels(struct fth_trace_recorder *recorder, struct worker *worke
     return true;
 }
 
+/* Adds the accesses of an instruction that is not one on a texture: the access, or its parts. */
+static bool add_plain(struct fth_trace_recorder *recorder, struct worker *worker,
+                      struct block *block, const struct fth_ptx_access *access)
+{
+    const uint32_t hints = fth_ptx_pack_hints(access);
+    if (!access->parts.count)
+        return add_access(recorder, worker, block, access, hints, access->mask, NULL);
+    struct fth_ptx_access_part part;
+    for (unsigned i = 0; i < access->parts.count; i++) {
+        fth_ptx_take_part(access, i, &part);
+        if (!add_access(recorder, worker, block, &part.access, hints, access->mask, NULL))
+            return false;
+    }
+    return true;
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_trace_recorder *recorder = user;
@@ -470,10 +487,8 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
     if (block && count_untraced(worker, access))
         return access->space != FTH_SPACE_SHARED || add_shared(recorder, worker, block, access);
-    bool ok =
-        block && (access->texels ? add_texels(recorder, worker, block, access)
-                                 : add_access(recorder, worker, block, access,
-                                              fth_ptx_pack_hints(access), access->mask, NULL));
+    bool ok = block && (access->texels ? add_texels(recorder, worker, block, access)
+                                       : add_plain(recorder, worker, block, access));
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
     pthread_mutex_lock(&recorder->lock);

@@ -1,8 +1,9 @@
 /* Prints the machine instructions that src/ptx/cost/ estimates.
  *
  * usage: costs FILE.ptx    for each kernel of the file, if it is executed without branches: the
- *                          name of the kernel, the number, and how many of its instructions access
- *                          local memory
+ *                          name of the kernel, the number, how many of its instructions access
+ *                          local memory, and how many load 1, 2, 4, 8 and 16 bytes from global
+ *                          memory
  *        costs FILE.json   for each launch of the launch file: the number that all warps execute */
 #include "ptx/engine.h"
 #include "trace/launch/launch.h"
@@ -10,6 +11,23 @@
 
 #include <stdio.h>
 #include <unistd.h>
+
+/* Classes of loads by their bytes per lane: 1, 2, 4, 8, 16. */
+enum { CLASSES = 5 };
+
+/* Adds the loads from global memory that an instruction becomes. */
+static void count_loads(const struct fth_ptx_inst *inst, size_t counts[CLASSES])
+{
+    const struct fth_ptx_parts *parts = &inst->operands->parts;
+    if (inst->space != FTH_SPACE_GLOBAL || !inst->operands->accesses ||
+        inst->operands->is_removed || !fth_ptx_is_opcode(inst, "ld"))
+        return;
+    const unsigned whole =
+        fth_ptx_type_bytes((enum fth_ptx_type)inst->type) * (inst->vector ? inst->vector : 1);
+    for (unsigned class = 0; class < CLASSES; class ++)
+        if ((parts->count ? parts->bytes : whole) == 1u << class)
+            counts[class] += parts->count ? parts->count : 1;
+}
 
 static enum fth_status print_kernels(const char *path, struct fth_error *error)
 {
@@ -20,14 +38,18 @@ static enum fth_status print_kernels(const char *path, struct fth_error *error)
         status = fth_ptx_read_text(path, (const char *)text.data, text.size, &module, error);
     for (size_t i = 0; status == FTH_OK && i < module->function_count; i++) {
         const struct fth_ptx_function *function = &module->functions[i];
-        size_t local = 0;
+        size_t local = 0, loads[CLASSES] = {0};
         for (size_t pc = 0; pc < function->code_count; pc++) {
             const struct fth_ptx_inst *inst = &function->code[pc];
             local += inst->operands->accesses && inst->space == FTH_SPACE_LOCAL &&
                      !inst->operands->in_registers;
+            count_loads(inst, loads);
         }
-        printf("%s %llu %zu\n", function->name,
+        printf("%s %llu %zu", function->name,
                (unsigned long long)function->costs[function->code_count].instructions, local);
+        for (unsigned class = 0; class < CLASSES; class ++)
+            printf(" %zu", loads[class]);
+        printf("\n");
     }
     fth_ptx_destroy(module);
     fth_buffer_fini(&text);

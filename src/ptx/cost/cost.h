@@ -7,6 +7,7 @@
  *   cost_table.c   machine instructions and latency of each PTX instruction
  *   cost_find.c    instructions that an assembler merges with others; the sums for each function
  *   cost_local.c   local variables that an assembler keeps in registers
+ *   cost_loads.c   loads that an assembler removes or makes narrower
  *   cost_waits.c   the distance from a load to the first use of its result */
 #ifndef FTH_PTX_COST_H
 #define FTH_PTX_COST_H
@@ -40,6 +41,14 @@ bool fth_ptx_ends_block(const struct fth_ptx_inst *inst);
 bool fth_ptx_find_registers(const struct fth_ptx_module *module,
                             const struct fth_ptx_function *function,
                             struct fth_ptx_operands *operands);
+
+/* ---- cost_loads.c ---- */
+
+/* Sets `is_removed` and `parts` of the operands of all instructions. Returns false when out of
+ * memory. */
+bool fth_ptx_find_removed(const struct fth_ptx_module *module,
+                          const struct fth_ptx_function *function, const bool *leaders,
+                          struct fth_ptx_operands *operands);
 
 /* ---- cost_waits.c ---- */
 

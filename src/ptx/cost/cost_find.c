@@ -375,12 +375,16 @@ bool fth_ptx_find_costs(struct fth_ptx_module *module, struct fth_ptx_function *
               scan.merged && scan.ready && scan.ready_block &&
               fth_ptx_find_registers(module, function, operands);
     if (ok) {
+        fth_ptx_mark_leaders(module, function, scan.leaders);
+        ok = fth_ptx_find_removed(module, function, scan.leaders, operands);
+    }
+    if (ok) {
         for (size_t pc = 0; pc < function->code_count; pc++) {
-            if (!operands[pc].in_registers)
+            if (!operands[pc].in_registers && !operands[pc].is_removed)
                 scan.weights[pc] = fth_ptx_weigh(&function->code[pc]);
+            scan.weights[pc].instructions += operands[pc].parts.count == 2;
             scan.groups[pc] = group_of(&function->code[pc]);
         }
-        fth_ptx_mark_leaders(module, function, scan.leaders);
         find_uses(&scan);
         reduce_divisions(&scan);
         merge_wide(&scan);

@@ -499,6 +499,8 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .is_float =
             kind == FTH_ACCESS_ATOMIC && fth_ptx_type_is_float((enum fth_ptx_type)inst->type),
         .in_registers = inst->operands->in_registers,
+        .is_removed = inst->operands->is_removed,
+        .parts = inst->operands->parts,
         .is_merged = inst->operands->is_merged,
         .begins_merged = inst->operands->begins_merged,
         .is_staged = inst->operands->is_staged,
