@@ -94,10 +94,13 @@ static bool jumps(const struct fth_ptx_inst *inst)
            inst->control == K_EXIT || inst->control == K_RETURN || inst->control == K_TRAP;
 }
 
-/* Returns true if ptxas calls a function for some operands. */
+/* Returns true if ptxas calls a function, for some operands at least. */
 static bool has_slow_path(const struct fth_ptx_inst *inst)
 {
     const enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
+    if (begins_with(inst->opcode, "mma.")) /* the tensor cores have no 4-bit integers and no xor */
+        return strstr(inst->opcode, ".s4") || strstr(inst->opcode, ".u4") ||
+               strstr(inst->opcode, ".xor");
     if (fth_ptx_is_opcode(inst, "div") || fth_ptx_is_opcode(inst, "rem"))
         return fth_ptx_type_is_float(type) ? inst->rounding != R_NONE
                                            : fth_ptx_type_bytes(type) == 8;
@@ -118,8 +121,9 @@ static bool changes_memory(const struct fth_ptx_inst *inst)
         return true;
     if (inst->operands->accesses)
         return inst->async != ASYNC_NONE ||
-               (!fth_ptx_is_opcode(inst, "ld") && inst->space != FTH_SPACE_SHARED &&
-                inst->space != FTH_SPACE_LOCAL);
+               ((fth_ptx_is_opcode(inst, "st") || fth_ptx_is_opcode(inst, "atom") ||
+                 fth_ptx_is_opcode(inst, "red")) &&
+                inst->space != FTH_SPACE_SHARED && inst->space != FTH_SPACE_LOCAL);
     if (begins_with(inst->opcode, "cp.async.commit_group") ||
         begins_with(inst->opcode, "cp.async.bulk.commit_group") ||
         begins_with(inst->opcode, "wgmma.commit_group"))

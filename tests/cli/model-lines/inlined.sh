@@ -21,10 +21,11 @@ fathom trace i.trace --dump >dump
 grep '^# [sf]' dump
 fathom trace dump -o again.trace 2>/dev/null
 fathom trace again.trace --dump | cmp - dump && echo 'dump of the dump: the same'
-# Several functions on one line, and a name that is longer than half of the width.
+# Several functions on one line, and a name that is longer than half of the width. With the target debug, the assembler removes no
+# loads.
 cat >many.ptx <<'PTX'
 .version 8.0
-.target sm_90
+.target sm_90, debug
 .address_size 64
 .file 1 "many.cu"
 .visible .entry k(.param .u64 p)

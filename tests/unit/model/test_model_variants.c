@@ -10,8 +10,8 @@
 
 /* Each kernel makes three accesses to a line: a plain load, an access of the variant, and a plain
  * load. A last plain load reads the last sector of another line, of which only the variant has
- * accessed the first sector. */
-static const char kernel[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+ * accessed the first sector. With the target `debug`, the assembler removes no loads. */
+static const char kernel[] = ".version 8.0\n.target sm_90, debug\n.address_size 64\n"
                              ".visible .entry k(.param .u64 p)\n{\n"
                              ".reg .u64 %%p, %%c; .reg .u32 %%r, %%z;\n"
                              ".shared .align 16 .b8 s[16];\n"
