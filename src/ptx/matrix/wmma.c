@@ -104,6 +104,8 @@ static struct place find_place(const struct fragment *fragment, unsigned r, unsi
 
 /* ---- loads and stores ---- */
 
+enum { MAX_PARTS = 8 }; /* of a register: its elements of at least 4 bits */
+
 struct fth_ptx_wmma_move {
     struct fth_ptx_detail detail;
     struct fragment fragment;
@@ -130,18 +132,27 @@ static uint64_t default_stride(const struct fth_ptx_wmma_move *move)
     }
 }
 
-/* Moves `bytes` bytes per lane between bit `shift` of values[] and memory. Returns false after a
- * fault. */
+/* The accesses of a GPU differ from the moves of this file in two cases, unless they are to shared
+ * memory: observers see those of the GPU. Elements of 16 bits that are not next to each other in
+ * memory are loaded and stored with their neighbours, and the lanes exchange them. Two registers
+ * with words that are next to each other are loaded and stored together. So does ptxas 13.0 for
+ * sm_90. */
+
+/* Moves `bytes` bytes per lane between bit `shift` of values[] and memory. *joined: the caller
+ * reports the access, together with others; set to false if it is to shared memory, and thus
+ * reported here. Returns false after a fault. */
 static bool move_part(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, bool store,
                       const uint64_t addresses[LANES], unsigned bytes, unsigned shift,
-                      uint64_t values[LANES])
+                      uint64_t values[LANES], bool *joined)
 {
     uint32_t mask = FULL_MASK;
     while (mask) {
         struct fth_ptx_lane_group group;
-        if (!fth_ptx_resolve_addresses(warp, inst, addresses, &mask, bytes, store, &group) ||
-            !fth_ptx_notify_access(warp, inst, &group, bytes,
-                                   store ? FTH_ACCESS_WRITE : FTH_ACCESS_READ))
+        if (!fth_ptx_resolve_addresses(warp, inst, addresses, &mask, bytes, store, &group))
+            return false;
+        *joined = *joined && group.space == FTH_SPACE_GLOBAL && group.mask == FULL_MASK;
+        if (!*joined && !fth_ptx_notify_access(warp, inst, &group, bytes,
+                                               store ? FTH_ACCESS_WRITE : FTH_ACCESS_READ))
             return false;
         if (inst->slice & SLICE_SKIPS)
             continue;
@@ -159,7 +170,41 @@ static bool move_part(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
     return true;
 }
 
-/* Moves one register. Elements that are next to each other in memory are moved together. */
+/* Reports an access of a GPU that stands for several moves. Returns false after a fault. */
+static bool report_joined(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, bool store,
+                          const uint64_t addresses[LANES], unsigned bytes)
+{
+    uint32_t mask = FULL_MASK;
+    struct fth_ptx_lane_group group;
+    return fth_ptx_resolve_addresses(warp, inst, addresses, &mask, bytes, store, &group) &&
+           fth_ptx_notify_access(warp, inst, &group, bytes,
+                                 store ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
+}
+
+/* Reports the access to a block of 8 x 8 elements of 16 bits. addresses[e] has those of element e
+ * of the registers. On a GPU, lane l accesses two elements of line l / 4 of the block, which belong
+ * to lanes that are 4 apart. */
+static bool report_block(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, bool store,
+                         uint64_t addresses[2][LANES])
+{
+    uint64_t joined[LANES];
+    for (unsigned lane = 0; lane < LANES; lane++)
+        joined[lane] = addresses[lane / 4 % 2][lane % 4 * 8 + lane / 8];
+    return report_joined(warp, inst, store, joined, 4);
+}
+
+/* Returns true if register r + 1 has the words after those of register r. */
+static bool is_pair(const struct fth_ptx_wmma_move *move, unsigned r)
+{
+    const struct place first = find_place(&move->fragment, r, 0, 0),
+                       second = find_place(&move->fragment, r + 1, 0, 0);
+    return fth_ptx_element_bits(move->fragment.element) >= 32 &&
+           r + 1 < distinct_registers(&move->fragment) &&
+           memory_index(move, &second, 1 << 16) == memory_index(move, &first, 1 << 16) + 1;
+}
+
+/* Moves one register. Elements that are next to each other in memory are moved together. A register
+ * of a pair is reported with the first one. */
 static bool move_register(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, bool store,
                           unsigned r, uint64_t values[LANES])
 {
@@ -173,20 +218,25 @@ static bool move_register(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
     const bool together = count == 1 || memory_index(move, &second, 1 << 16) ==
                                             memory_index(move, &first, 1 << 16) + 1;
     const unsigned parts = together ? 1 : count;
+    const bool begins_pair = is_pair(move, r), ends_pair = r && is_pair(move, r - 1);
+    const bool is_block = parts == 2 && bits == 16;
+    bool joined = begins_pair || ends_pair || is_block;
+    uint64_t addresses[MAX_PARTS][LANES];
     for (unsigned e = 0; e < parts; e++) {
-        uint64_t addresses[LANES];
         for (unsigned lane = 0; lane < LANES; lane++) {
             const uint64_t stride = move->stride == NO_REGISTER
                                         ? default_stride(move)
                                         : (uint32_t)row(warp, move->stride)[lane];
             const struct place place = find_place(fragment, r, e, lane);
-            addresses[lane] = base[lane] + memory_index(move, &place, stride) * bits / 8;
+            addresses[e][lane] = base[lane] + memory_index(move, &place, stride) * bits / 8;
         }
-        if (!move_part(warp, inst, store, addresses, together && bits < 32 ? 4 : bits / 8, e * bits,
-                       values))
+        if (!move_part(warp, inst, store, addresses[e], together && bits < 32 ? 4 : bits / 8,
+                       e * bits, values, &joined))
             return false;
     }
-    return true;
+    if (joined && is_block)
+        return report_block(warp, inst, store, addresses);
+    return !joined || !begins_pair || report_joined(warp, inst, store, addresses[0], bits / 4);
 }
 
 static void run_load(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
