@@ -1,6 +1,6 @@
 /* Tests of ptx/cost/cost_loads.c: which loads from global memory an assembler removes, and of which
  * vectors it loads parts. tests/assemble/loads compares the rules with ptxas; these tests need no
- * assembler. Also tests that traces have the accesses that remain. */
+ * assembler. Also tests that traces have the accesses that remain, and those to matrices. */
 #include "check.h"
 #include "folder.h"
 #include "ptx/engine.h"
@@ -217,6 +217,59 @@ static void traces_have_the_loads_that_remain(void **state)
     fth_trace_close(trace);
 }
 
+/* Matrices in global memory. The numbers are those of ptxas 13.0 for sm_90: lanes exchange elements
+ * of 16 bits, and two words next to each other are one access. */
+static const struct {
+    const char *instruction;
+    size_t count; /* of the accesses */
+    uint32_t bytes;
+} matrices[] = {
+    {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd1];",
+     4, 4},
+    {"wmma.load.a.sync.aligned.col.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd1];",
+     4, 4},
+    {"wmma.load.b.sync.aligned.row.m16n16k16.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd1];", 4, 4},
+    {"wmma.load.b.sync.aligned.row.m16n16k16.global.s8 {%r0,%r1}, [%rd1];", 8, 1},
+    {"wmma.load.c.sync.aligned.col.m16n16k16.global.f16 {%r0,%r1,%r2,%r3}, [%rd1];", 4, 4},
+    {"wmma.load.c.sync.aligned.row.m16n16k16.global.s32 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd1];",
+     4, 8},
+    {"wmma.load.c.sync.aligned.col.m16n16k16.global.s32 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd1];",
+     8, 4},
+    {"wmma.store.d.sync.aligned.row.m16n16k16.global.s32 [%rd1], "
+     "{%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7};",
+     4, 8},
+    {"wmma.store.d.sync.aligned.col.m16n16k16.global.f16 [%rd1], {%r0,%r1,%r2,%r3};", 4, 4},
+};
+
+static void joins_accesses_to_matrices(void **state)
+{
+    (void)state;
+    static const char launch[] =
+        "{\"schema\": \"fathom-launch/1\", \"ptx\": \"k.ptx\", \"buffers\": {\"p\": "
+        "\"u32[2048]\"}, \"launches\": [{\"grid\": 1, \"block\": 32, \"args\": [\"p\"]}]}";
+    write_plain("k.json", launch, strlen(launch));
+    for (size_t i = 0; i < FTH_COUNT(matrices); i++) {
+        char text[4096];
+        struct fth_trace *trace = NULL;
+        struct fth_error error = NO_ERROR;
+        struct fth_trace_cursor *cursor;
+        const struct fth_trace_access *access;
+        size_t count = 0;
+        uint64_t bytes = 0;
+        snprintf(text, sizeof text, KERNEL, "sm_90", matrices[i].instruction);
+        write_plain("k.ptx", text, strlen(text));
+        if (fth_trace_obtain("k.json", NULL, &trace, &error) != FTH_OK)
+            fail_msg("%s: %s", matrices[i].instruction, error.cause);
+        assert_int_equal(fth_trace_cursor_open(trace, 0, 0, UINT64_MAX, &cursor, NULL), FTH_OK);
+        for (; fth_trace_next(cursor, &access, NULL) == FTH_OK && access; count++)
+            bytes += fth_trace_instruction_at(trace, access->instruction)->bytes;
+        if (count != matrices[i].count || bytes != count * matrices[i].bytes)
+            fail_msg("%zu accesses: %s", count, matrices[i].instruction);
+        fth_trace_cursor_close(cursor);
+        fth_trace_close(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +277,7 @@ int main(void)
         cmocka_unit_test(debugging_keeps_all_loads),
         cmocka_unit_test(counts_the_loads_that_remain),
         cmocka_unit_test(traces_have_the_loads_that_remain),
+        cmocka_unit_test(joins_accesses_to_matrices),
     };
     return cmocka_run_group_tests_name("loads", tests, enter_folder, leave_folder);
 }
