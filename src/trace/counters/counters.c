@@ -113,11 +113,25 @@ static void add_cluster(struct fth_counters *counters, const struct fth_ptx_acce
     add(counters, FTH_COUNTER_SHARED_ATOM_WAVEFRONTS, fth_cluster_wavefronts(access));
 }
 
+/* Adds the accesses to global memory that the assembler makes of a load. */
+static void add_parts(struct fth_counters *counters, const struct fth_ptx_access *access)
+{
+    struct fth_ptx_access_part part;
+    if (access->is_removed)
+        return;
+    if (!access->parts.count)
+        add_global(counters, access);
+    for (unsigned i = 0; i < access->parts.count; i++) {
+        fth_ptx_take_part(access, i, &part);
+        add_global(counters, &part.access);
+    }
+}
+
 void fth_counters_add(struct fth_counters *counters, const struct fth_ptx_access *access)
 {
     const bool by_lanes = access->unit == FTH_UNIT_LANES || access->unit == FTH_UNIT_MATRIX;
     if (access->space == FTH_SPACE_GLOBAL && (by_lanes || access->unit == FTH_UNIT_LANE_COPY))
-        add_global(counters, access);
+        add_parts(counters, access);
     else if (by_lanes && access->path == FTH_PTX_PATH_SHARED)
         add_wavefronts(counters, access);
     else if (by_lanes && access->path == FTH_PTX_PATH_CLUSTER)
