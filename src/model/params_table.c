@@ -533,6 +533,16 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                             NULL,
                                             {"300"},
                                             NULL},
+    [FTH_KEY_JITTER_CYCLES - FTH_KEY_SMS] = {"time.jitter_cycles",
+                                             "cycles",
+                                             "maximum delay of the start of a block; varies from "
+                                             "block to block",
+                                             FTH_PARAMETER_REAL,
+                                             0,
+                                             1e6,
+                                             NULL,
+                                             {"100"},
+                                             NULL},
     [FTH_KEY_LAUNCH_SECTORS - FTH_KEY_SMS] = {"time.launch_sectors",
                                               "sectors",
                                               "what a launch with an empty L2 reads from memory in "

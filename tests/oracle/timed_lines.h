@@ -6,9 +6,11 @@
 #include "miss_oracle.h"
 #include "timed_oracle.h"
 
-/* The sectors of a line that are in flight. */
+/* The sectors of a line that are in flight; and those that another side has fetched last, with the
+ * time at which its request arrived. */
 struct timed_flight {
     uint64_t line, ready, sectors;
+    uint64_t late, requested;
 };
 
 /* A line, and its sectors that are written in part. */

@@ -154,11 +154,15 @@ static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uin
         }
     update_partials(memory, cache, line, set);
     struct timed_flight *flight = timed_lines_flight(cache, line);
-    if (!fresh && flight->ready > now)
-        *flight =
-            (struct timed_flight){line, later(flight->ready, ready), flight->sectors | sectors};
-    else
-        *flight = (struct timed_flight){line, ready, sectors};
+    if (fresh)
+        flight->late = 0;
+    if (!fresh && flight->ready > now) {
+        flight->ready = later(flight->ready, ready);
+        flight->sectors |= sectors;
+    } else {
+        flight->ready = ready;
+        flight->sectors = sectors;
+    }
     return distance;
 }
 
@@ -317,7 +321,7 @@ static uint64_t find_fills(const struct timed_gpu *gpu, const struct timed_reque
 
 /* What a read finds in its side. */
 struct found {
-    uint64_t missed, flying, fetched, ready;
+    uint64_t missed, flying, early, fetched, ready;
     uint32_t distance;
 };
 
@@ -334,6 +338,10 @@ static uint64_t read_home(struct timed_memory *memory, uint64_t line, uint64_t s
         ready = later(ready, read_memory(memory, *missed, now));
     note_read(home, line, *missed, *missed, NULL);
     fill(memory, home, line, *missed, now, ready);
+    if (*missed) {
+        timed_lines_flight(home, line)->late = *missed;
+        timed_lines_flight(home, line)->requested = now;
+    }
     timed_lines_note_use(home, line, sectors);
     return ready;
 }
@@ -348,17 +356,23 @@ static struct found read_side(struct timed_memory *memory, uint64_t side,
     uint64_t arrival = now, from_memory = 0;
     found.missed = timed_lines_missing(cache, request->line, sectors, NULL);
     found.flying = timed_lines_flying(cache, request->line, sectors & ~found.missed, now);
-    if (found.flying)
-        found.ready = timed_lines_flight(cache, request->line)->ready;
+    if (found.flying) {
+        struct timed_flight *flight = timed_lines_flight(cache, request->line);
+        found.ready = flight->ready;
+        found.early = now < flight->requested ? found.flying & flight->late : 0;
+        for (uint64_t i = 0, each = later(gpu->fill_bytes / gpu->sector_bytes, 1); i < 64; i++)
+            if (found.early >> i / each * each & ((UINT64_C(1) << each) - 1))
+                flight->late &= ~(UINT64_C(1) << i);
+    }
     if (found.missed) {
         found.fetched =
             timed_lines_missing(cache, request->line, find_fills(gpu, request, found.missed), NULL);
         if (home_of(gpu, request->line) == side) {
             arrival = read_memory(memory, found.fetched, now);
         } else {
-            const uint64_t way = timed_ticks((gpu->far_cycles - gpu->l2_cycles) / 2);
-            arrival =
-                way + read_home(memory, request->line, found.fetched, now + way, &from_memory);
+            const double both = gpu->far_cycles - gpu->l2_cycles;
+            arrival = timed_ticks(both * 3 / 4) + read_home(memory, request->line, found.fetched,
+                                                            now + timed_ticks(both / 4), &from_memory);
             memory->result->far_hits += count_bits(found.missed & ~from_memory);
         }
     }
@@ -420,7 +434,7 @@ static uint64_t read_l2(struct timed_memory *memory, const struct timed_request 
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t sm = request->issue->sm, joined = timed_ticks(join_cycles(gpu));
     const uint64_t at_join = pass_port(memory, request, now);
-    const uint64_t index = (request->line ^ sectors) * GOLDEN / (UINT64_C(1) << 40) % JOIN_ENTRIES;
+    const uint64_t index = request->line * GOLDEN / (UINT64_C(1) << 40) % JOIN_ENTRIES;
     struct join_entry *entry = &memory->joins[gpu->join_group[sm]][index];
     const uint64_t duration = entry->back - entry->arrived;
     const uint64_t lag =
@@ -434,7 +448,7 @@ static uint64_t read_l2(struct timed_memory *memory, const struct timed_request 
     const uint64_t wait = enter_side(memory, side, sectors, at_join) - looked_up;
     uint64_t *misses = memory->result->l2.misses;
     struct found found = read_side(memory, side, request, sectors, looked_up, misses);
-    const uint64_t again = *fetched & sectors;
+    const uint64_t again = (*fetched & sectors) | found.early;
     miss_history_again(&memory->sides[side].history, request->line,
                        (again | (gpu->l2.merged_hits ? 0 : found.flying)) & ~found.missed, misses);
     found.missed |= again;
@@ -518,7 +532,9 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct timed_reques
         occupy(&memory->atomics[index].free_at, at_l2,
                (uint64_t)__builtin_popcountll(request->sectors) *
                    timed_ticks(gpu->atomic_cycles[request->issue->instruction->is_float]));
-    const struct found found = read_side(memory, home, request, request->sectors, begin, NULL);
+    struct found found = read_side(memory, home, request, request->sectors, begin, NULL);
+    found.missed |= found.early;
+    found.flying &= ~found.early;
     count_l2(memory, request, request->sectors, &found);
     write_home(memory, request, home);
     return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));
@@ -538,8 +554,7 @@ static void count_l1(struct timed_memory *memory, const struct timed_request *re
 static uint64_t merge_time(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
 {
     const uint64_t mixed = (line ^ now / CYCLE * UINT64_C(0x2545F4914F6CDD1D)) * GOLDEN;
-    const uint64_t random = mixed / (UINT64_C(1) << 48);
-    return random < 16384 ? 0 : (random - 16384) * timed_ticks(gpu->merge_cycles) / 49152;
+    return mixed / (UINT64_C(1) << 48) * timed_ticks(gpu->merge_cycles) / 65536;
 }
 
 static uint64_t send_misses(struct timed_memory *memory, const struct timed_request *request,

@@ -261,6 +261,10 @@ static void plan(struct run *run, size_t index)
 static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t now)
 {
     const uint64_t per_block = run->launch->warps;
+    const uint64_t mixed = (block + 1 + run->gpu->seed * UINT64_C(0x2545F4914F6CDD1D)) *
+                           UINT64_C(0x9E3779B97F4A7C15);
+    const uint64_t delay =
+        mixed / (UINT64_C(1) << 48) * timed_ticks(run->gpu->jitter_cycles) / 65536;
     run->slots[slot].block = block;
     run->slots[slot].end = now;
     run->slots[slot].barrier_time = 0;
@@ -269,7 +273,7 @@ static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t n
             (struct warp){.last_number = -1,
                           .last = UINT32_MAX,
                           .age = run->started++,
-                          .ready = now + i * timed_ticks(run->gpu->warp_cycles)};
+                          .ready = now + delay + i * timed_ticks(run->gpu->warp_cycles)};
     for (size_t i = 0; i < per_block; i++)
         plan(run, slot * per_block + i);
 }

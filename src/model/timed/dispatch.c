@@ -13,7 +13,7 @@
 enum { BLOCKS_PER_TURN = 3 };
 
 /* The random choices of an order; those of GPCs and TPCs have numbers below 2^16 in addition. */
-enum { DRAW_START = 1 << 16, DRAW_PHASE = 2 << 16, DRAW_GPC = 3 << 16 };
+enum { DRAW_START = 1 << 16, DRAW_PHASE = 2 << 16, DRAW_GPC = 3 << 16, DRAW_JITTER = 4 << 16 };
 
 /* Maximum number of resident warps and blocks. Warps and slots are numbered with 32 bits. Chosen:
  * far more than GPUs have. */
@@ -39,8 +39,15 @@ struct fth_dispatch {
     uint32_t blocks_in_turn;
     uint64_t turn;
     size_t offered;
+    uint64_t seed;
     unsigned order; /* fth_model_params.order */
 };
+
+/* Returns a number from 0 to 65535 that looks random but depends only on `what` and the seed. */
+static uint64_t draw(uint64_t seed, uint64_t what)
+{
+    return (what + 1 + seed * UINT64_C(0x2545f4914f6cdd1d)) * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+}
 
 /* Reads GPC and TPC of the SMs. Without them, all SMs are in one GPC, and each is a TPC. */
 static void read_map(struct fth_dispatch *dispatch, const struct fth_model_params *params,
@@ -57,16 +64,13 @@ static void read_map(struct fth_dispatch *dispatch, const struct fth_model_param
 
 /* Returns when an SM starts its first block. The SMs of an H200 do so within about 300 cycles of
  * each other, those of a TPC together, in an order that differs from launch to launch. */
-static uint64_t first_start(const struct fth_dispatch *dispatch, uint64_t seed, uint32_t sm)
+static uint64_t first_start(const struct fth_dispatch *dispatch, uint32_t sm)
 {
     if (dispatch->order)
         return fth_order_draw(dispatch->order, DRAW_START + dispatch->tpcs[sm]) *
                    dispatch->timing->start_spread >>
                16;
-    const uint64_t random = ((dispatch->tpcs[sm] + 1 + seed * UINT64_C(0x2545f4914f6cdd1d)) *
-                             UINT64_C(0x9e3779b97f4a7c15)) >>
-                            48;
-    return random * dispatch->timing->start_spread >> 16;
+    return draw(dispatch->seed, dispatch->tpcs[sm]) * dispatch->timing->start_spread >> 16;
 }
 
 /* Sets the SM of each slot and the start of its first block. */
@@ -78,9 +82,9 @@ static enum fth_status place_slots(struct fth_dispatch *dispatch,
     uint64_t *next_start = calloc(setting->sms, sizeof *next_start);
     enum fth_status status = next_start ? fth_placement_create(params, setting, &placement, error)
                                         : fth_no_memory(error, "model caches", NULL);
-    const uint64_t seed = fth_model_integer(params, FTH_KEY_SEED);
+    dispatch->seed = fth_model_integer(params, FTH_KEY_SEED);
     for (uint32_t sm = 0; sm < setting->sms && status == FTH_OK; sm++)
-        next_start[sm] = first_start(dispatch, seed, sm);
+        next_start[sm] = first_start(dispatch, sm);
     for (uint32_t slot = 0; slot < dispatch->slots && status == FTH_OK; slot++) {
         uint64_t wave;
         const uint32_t sm = fth_placement_sm(placement, slot, &wave);
@@ -165,6 +169,16 @@ uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch)
 uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot)
 {
     return dispatch->sms[slot];
+}
+
+/* Blocks that are placed one after the other start in another order on an H200, within about 100
+ * cycles of each other (docs/methods/placement.md). */
+uint64_t fth_dispatch_jitter(const struct fth_dispatch *dispatch, uint64_t block)
+{
+    const uint64_t random = dispatch->order
+                                ? fth_order_draw(dispatch->order, DRAW_JITTER + block)
+                                : draw(dispatch->seed, block);
+    return random * dispatch->timing->block_jitter >> 16;
 }
 
 uint64_t fth_dispatch_start(const struct fth_dispatch *dispatch, uint32_t slot)

@@ -38,7 +38,8 @@ struct fth_timing {
     uint64_t to_l2;          /* from there to the near side of the L2, and back */
     uint64_t l2_deviation;   /* maximum deviation of `to_l2` by line and SM; 0: none */
     unsigned order;          /* fth_model_params.order, which decides the deviations */
-    uint64_t to_far;         /* from the near side to the far side, and back */
+    uint64_t to_far;         /* from the near side to the far side */
+    uint64_t from_far;       /* and the way back */
     uint64_t to_memory;      /* from a side to memory and back, together */
     uint64_t l2_sector;      /* time that a sector occupies one side of the L2 */
     uint64_t mem_sector;     /* time that a sector occupies memory */
@@ -48,6 +49,7 @@ struct fth_timing {
     uint32_t queue_accesses; /* maximum number of accesses of a scheduler that wait for the L1 */
     uint32_t join_reads;     /* maximum number of reads that become one request */
     uint64_t block_gap;      /* between the starts of two blocks of the first wave on one SM */
+    uint64_t block_jitter;   /* maximum delay of the start of a block */
     uint64_t start_spread;   /* time within which all SMs start their first blocks */
     uint64_t warp_gap;       /* between the starts of two warps of a block */
     uint64_t refill;         /* from the end of a block to the start of the next one in its place */
@@ -235,6 +237,8 @@ uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch);
 uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot);
 /* Returns when the first block of a slot starts. */
 uint64_t fth_dispatch_start(const struct fth_dispatch *dispatch, uint32_t slot);
+/* Returns how much later a block starts than it is placed in its slot. */
+uint64_t fth_dispatch_jitter(const struct fth_dispatch *dispatch, uint64_t block);
 /* Returns when a slot whose block ends at `end` can take another block. */
 uint64_t fth_dispatch_ready(const struct fth_dispatch *dispatch, uint32_t slot, uint64_t end);
 /* Adds a slot that can take a block now. */

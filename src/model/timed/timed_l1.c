@@ -4,9 +4,9 @@
  *
  *   reads   Misses in one line become one request of the L2 if they follow each
  *           other closely. If the L2 fetches two sectors for the first of them, the second one
- *           then also counts as a miss of the L2. The time within which they merge varies: for a
- *           quarter of all requests it is zero, otherwise it is evenly distributed up to the
- *           parameter time.merge_cycles. Fitted to an H200 (docs/results/model-heldout.md).
+ *           then also counts as a miss of the L2. The time within which they merge varies: it is
+ *           evenly distributed up to the parameter time.merge_cycles. Fitted to an H200
+ *           (docs/results/model-heldout.md).
  *   stores  A store to the same line as the previous store of the SM, at most
  *           time.store_merge_cycles after it, becomes part of the same request: sectors that both
  *           have count once. */
@@ -322,10 +322,7 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     struct recent_read *recent = find_recent(l1s, request->sm, line);
     if (recent->line == line && now < recent->until)
         return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
-    const uint64_t random = draw(line, now), quarter = 65536 / 4;
-    uint64_t window = 0;
-    if (random >= quarter)
-        window = (random - quarter) * l1s->timing.read_merge / (3 * quarter);
+    const uint64_t window = draw(line, now) * l1s->timing.read_merge >> 16;
     *recent = (struct recent_read){.line = line, .until = now + window};
     return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
 }

@@ -40,8 +40,17 @@ struct pending_read {
     uint32_t sectors, count;
 };
 
+/* What the last read of another side that fetched sectors of a line has fetched, and when it arrived
+ * at the home side. Earlier accesses to the home side miss these sectors, although the model handles
+ * them later. */
+struct late_fetch {
+    uint64_t from;
+    uint32_t sectors;
+};
+
 struct side {
     struct fth_timed_cache cache;
+    struct late_fetch *late;   /* [cache.slots] */
     uint64_t *partial_since;   /* [cache.slots] the write that made the line of the slot partial */
     uint64_t free_at;          /* when it can take the next sector */
     struct fth_shadow *shadow; /* NULL: the causes of misses are not wanted */
@@ -110,7 +119,8 @@ static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_para
         struct side *side = &l2->sides[i];
         FTH_TRY(fth_timed_cache_init(&side->cache, &l2->shape, l2->shape.seed + i, 1, error));
         side->partial_since = calloc(side->cache.slots, sizeof *side->partial_since);
-        if (!side->partial_since)
+        side->late = calloc(side->cache.slots, sizeof *side->late);
+        if (!side->partial_since || !side->late)
             return fth_no_memory(error, "model caches", NULL);
     }
     FTH_TRY(fth_side_of_sms(params, setting, l2->side_of_sm, error));
@@ -145,6 +155,7 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
     for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
         fth_timed_cache_fini(&l2->sides[i].cache);
         free(l2->sides[i].partial_since);
+        free(l2->sides[i].late);
         fth_shadow_destroy(l2->sides[i].shadow);
     }
     free(l2->sides);
@@ -291,6 +302,7 @@ static void complete(struct fth_timed_l2 *l2, struct fth_slot_flight *slot)
 static void renew(struct fth_timed_l2 *l2, struct side *side, uint32_t slot)
 {
     side->cache.flight[slot].ready = 0;
+    side->late[slot].sectors = 0;
     l2->allocated_lines++;
     if (side->cache.flight[slot].partial)
         complete(l2, &side->cache.flight[slot]);
@@ -352,8 +364,10 @@ static uint64_t read_home(struct fth_timed_l2 *l2, uint64_t home, uint64_t line,
     }
     note_miss(&l2->sides[home], &location, line, *missed, *missed, NULL);
     fill(l2, &l2->sides[home], &location, *missed, there, ready);
+    if (*missed)
+        l2->sides[home].late[location.slot] = (struct late_fetch){there, *missed};
     note_use(&l2->sides[home], &location, line, sectors);
-    return ready + l2->timing.to_far;
+    return ready + l2->timing.from_far;
 }
 
 /* Whole fills of the size that a hint or the L2 has. */
@@ -372,10 +386,22 @@ static uint32_t find_fills(const struct fth_timed_l2 *l2, uint8_t flags, uint32_
 struct found {
     uint32_t missed;  /* requested sectors that it did not have */
     uint32_t flying;  /* requested sectors that are under way */
+    uint32_t early;   /* those of them that nobody had requested there at this time */
     uint32_t fetched; /* sectors that were fetched, in whole fills */
     uint32_t distance;
     uint64_t ready;
 };
+
+/* Returns those of some sectors under way that a read of another side fetches whose request arrives
+ * only after `now`. This access is then the first one to their fills. */
+static uint32_t find_early(const struct fth_timed_l2 *l2, struct late_fetch *late, uint32_t flying,
+                           uint64_t now)
+{
+    const uint32_t early = now < late->from ? flying & late->sectors : 0;
+    if (early)
+        late->sectors &= ~(uint32_t)fth_whole_fills(&l2->shape, l2->shape.fill_bytes, early);
+    return early;
+}
 
 /* Reads sectors in a side, and fetches what it misses. `misses` may be NULL. */
 static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
@@ -388,8 +414,10 @@ static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
     struct found found = {.ready = now};
     found.missed = (uint32_t)fth_cache_missing(cache->cache, &location, sectors, NULL, 0);
     const uint32_t held = sectors & ~found.missed;
-    if (held && (found.flying = fth_flight_pending(&cache->flight[location.slot], held, now)))
+    if (held && (found.flying = fth_flight_pending(&cache->flight[location.slot], held, now))) {
         found.ready = cache->flight[location.slot].ready;
+        found.early = find_early(l2, &l2->sides[side].late[location.slot], found.flying, now);
+    }
     uint64_t arrival = now;
     if (found.missed) {
         uint32_t from_memory = 0;
@@ -425,12 +453,11 @@ static void count(struct fth_timed_l2 *l2, const struct fth_timed_request *reque
 
 /* ---- accesses ---- */
 
-static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t line,
-                                      uint32_t sectors)
+static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t line)
 {
     if (!l2->group_of_sm)
         return NULL;
-    const uint64_t hash = (line ^ sectors) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+    const uint64_t hash = line * UINT64_C(0x9e3779b97f4a7c15) >> 40;
     return &l2->reads[(size_t)l2->group_of_sm[sm % l2->group_sms] * JOIN_SLOTS + hash % JOIN_SLOTS];
 }
 
@@ -462,7 +489,7 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     const uint64_t line = request->line->line, side = l2->side_of_sm[request->sm];
     const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
     const uint64_t at_join = sent + timing->to_join;
-    struct pending_read *read = find_read(l2, request->sm, line, sectors);
+    struct pending_read *read = find_read(l2, request->sm, line);
     if (read && can_join(l2, read, line, sectors, l2->epoch + at_join)) {
         read->count++;
         return read->ready - l2->epoch;
@@ -472,8 +499,9 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     const uint64_t at_l2 = at_join + to_l2(timing, request);
     struct fth_model_misses *misses = &l2->counts[request->instruction].misses;
     struct found found = read_side(l2, side, request, sectors, at_l2, misses);
-    /* Sectors that an earlier part of the same request has fetched count as missed. */
-    const uint32_t again = sectors & *fetched & ~found.missed;
+    /* Sectors that an earlier part of the same request has fetched count as missed, and so do those
+     * that a read of another side has not requested yet. */
+    const uint32_t again = (sectors & *fetched & ~found.missed) | found.early;
     found.missed |= again;
     found.flying &= ~again;
     const uint32_t repeated = again | (l2->shape.merged_hits ? 0 : found.flying);
@@ -670,7 +698,9 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
     const uint64_t at_l2 = occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
                                   count_bits(sectors) * timing->l2_sector);
     const uint64_t begin = begin_atomic(l2, request->line, at_l2);
-    const struct found found = read_side(l2, home, request, sectors, begin, NULL);
+    struct found found = read_side(l2, home, request, sectors, begin, NULL);
+    found.missed |= found.early;
+    found.flying &= ~found.early;
     count(l2, request, FTH_TRACE_ATOMIC, sectors, &found);
     write_home(l2, home, request, home);
     return found.ready + timing->to_l2 + timing->to_join;
@@ -683,7 +713,7 @@ void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
     fth_cache_prepare(l2->sides[near].cache.cache, 0, line->line);
     if (home != near)
         fth_cache_prepare(l2->sides[home].cache.cache, 0, line->line);
-    fth_prefetch(find_read(l2, sm, line->line, line->sectors));
+    fth_prefetch(find_read(l2, sm, line->line));
 }
 
 void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,

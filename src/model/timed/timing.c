@@ -155,7 +155,8 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .l2_deviation =
             params->order ? ticks(fmin(l2 / 2 - join, l2 / 100 * L2_DEVIATION_PERCENT)) : 0,
         .order = params->order,
-        .to_far = far > l2 ? ticks((far - l2) / 2) : 0,
+        .to_far = far > l2 ? ticks((far - l2) / 4) : 0,
+        .from_far = far > l2 ? ticks((far - l2) * 3 / 4) : 0,
         .to_memory = memory > l2 ? ticks(memory - l2) : 0,
         .l2_sector = sector_ticks(setting, clock, l2_bytes / (double)setting->sides),
         .mem_sector = sector_ticks(setting, clock, memory_bytes),
@@ -166,6 +167,7 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .queue_accesses = (uint32_t)fth_model_integer(params, FTH_KEY_QUEUE_ACCESSES),
         .join_reads = (uint32_t)fth_model_integer(params, FTH_KEY_JOIN_READS),
         .block_gap = ticks(number_of(params, FTH_KEY_BLOCK_CYCLES)),
+        .block_jitter = ticks(number_of(params, FTH_KEY_JITTER_CYCLES)),
         .start_spread = ticks(number_of(params, FTH_KEY_START_CYCLES)),
         .warp_gap = ticks(number_of(params, FTH_KEY_WARP_CYCLES)),
         .refill = ticks(number_of(params, FTH_KEY_REFILL_CYCLES)),

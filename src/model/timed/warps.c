@@ -334,9 +334,10 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
                           .sm = sm,
                           .age = warps->started++,
                           .scheduler = sm * warps->schedulers + i % warps->schedulers};
+    const uint64_t start = now + fth_dispatch_jitter(warps->context.dispatch, block);
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
         FTH_TRY(schedule(warps, slot * warps->warps_per_block + i,
-                         now + i * warps->context.timing->warp_gap, error));
+                         start + i * warps->context.timing->warp_gap, error));
     return FTH_OK;
 }
 
