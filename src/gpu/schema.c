@@ -89,6 +89,8 @@ static const struct fth_attribute_def attributes[] = {
     {"driver", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"uuid", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"max_blocks_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"local_stack_bytes", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"local_reserved_bytes", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"max_registers_per_block", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"constant_memory_bytes", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"texture_alignment_bytes", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},

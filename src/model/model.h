@@ -85,8 +85,10 @@ enum fth_model_global {
     FTH_KEY_MAPPING,
     FTH_KEY_SEED,
     FTH_KEY_REGISTERS,
-    FTH_KEY_SHARED,   /* shared memory per SM */
-    FTH_KEY_RESERVED, /* shared memory that the driver reserves per block */
+    FTH_KEY_SHARED,         /* shared memory per SM */
+    FTH_KEY_RESERVED,       /* shared memory that the driver reserves per block */
+    FTH_KEY_LOCAL_STACK,    /* stack limit of a thread; 0: the layout of local memory is unknown */
+    FTH_KEY_LOCAL_RESERVED, /* local memory per thread above its stack */
     FTH_KEY_KERNEL_REGISTERS,
     FTH_KEY_KERNEL_SHARED, /* shared memory per block of the kernel */
     FTH_KEY_SIDES,         /* near and far partitions of the L2, which are not FTH_KEY_PARTITIONS */
@@ -235,13 +237,16 @@ struct fth_setting {
     /* The home side of a line is the number of bits set in address & home_mask, modulo sides. With
      * two sides, this is the parity of these bits. */
     uint64_t home_mask;
-    bool cold;            /* the L2 is empty at the start of each launch */
-    uint64_t local_bytes; /* local memory per thread */
+    bool cold; /* the L2 is empty at the start of each launch */
+    /* Local memory per warp: its bytes, the first one that the kernel uses, and the number of warps
+     * per SM that have it. */
+    uint64_t local_bytes, local_first, local_warps;
 };
 
-/* Returns the address of the local memory of a warp of the block in a slot. The resident blocks of
- * all SMs are in different slots. A later block in the same slot uses the same memory. */
-uint64_t fth_local_address(const struct fth_setting *setting, uint64_t slot, uint64_t warp);
+/* Returns the address of the local memory that a warp uses. `place`: index of its block among the
+ * resident ones of the SM. A later block in the same place uses the same memory. */
+uint64_t fth_local_address(const struct fth_setting *setting, uint64_t sm, uint64_t place,
+                           uint64_t warp);
 
 /* Resolves the parameters for a launch; fails if they contradict each other or no block fits an
  * SM. */

@@ -304,6 +304,8 @@ void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *g
     take(params, FTH_KEY_REGISTERS, gpu, "device", "max_registers_per_block");
     take(params, FTH_KEY_SHARED, gpu, "shared", "size_bytes");
     take(params, FTH_KEY_RESERVED, gpu, "shared", "reserved_block_bytes");
+    take(params, FTH_KEY_LOCAL_STACK, gpu, "device", "local_stack_bytes");
+    take(params, FTH_KEY_LOCAL_RESERVED, gpu, "device", "local_reserved_bytes");
     take(params, FTH_KEY_SIDES, gpu, "l2", "partitions");
     take(params, FTH_KEY_HOME_MASK, gpu, "l2", "home_mask");
     take(params, FTH_KEY_FAR_CYCLES, gpu, "l2", "far_latency_cycles");

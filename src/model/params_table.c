@@ -304,6 +304,28 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                         "shared.reserved_block_bytes",
                                         {"0"},
                                         NULL},
+    [FTH_KEY_LOCAL_STACK - FTH_KEY_SMS] =
+        {"gpu.local_stack_bytes",
+         "bytes",
+         "stack limit of a thread, for which all warps that fit on an SM have local memory; 0: "
+         "unknown, the local memory of resident warps is contiguous",
+         FTH_PARAMETER_BYTES,
+         0,
+         1 << 24,
+         "device.local_stack_bytes",
+         {"0"},
+         NULL},
+    [FTH_KEY_LOCAL_RESERVED -
+        FTH_KEY_SMS] = {"gpu.local_reserved_bytes",
+                        "bytes",
+                        "local memory per thread that is reserved above the stack; only with "
+                        "gpu.local_stack_bytes",
+                        FTH_PARAMETER_BYTES,
+                        0,
+                        1 << 24,
+                        "device.local_reserved_bytes",
+                        {"0"},
+                        NULL},
     [FTH_KEY_KERNEL_REGISTERS - FTH_KEY_SMS] = {"kernel.registers",
                                                 "",
                                                 "registers per thread; 0: unknown, no limit",

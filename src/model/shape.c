@@ -257,9 +257,29 @@ static void choose_carveout(const struct fth_model_params *params, uint64_t bloc
 #define LOCAL_MEMORY (UINT64_C(1) << 60)
 #define MAX_LOCAL_BYTES (UINT64_C(1) << 24)
 
-uint64_t fth_local_address(const struct fth_setting *setting, uint64_t slot, uint64_t warp)
+uint64_t fth_local_address(const struct fth_setting *setting, uint64_t sm, uint64_t place,
+                           uint64_t warp)
 {
-    return LOCAL_MEMORY + (slot * setting->warps_per_block + warp) * 32 * setting->local_bytes;
+    const uint64_t number = sm * setting->local_warps + place * setting->warps_per_block + warp;
+    return LOCAL_MEMORY + number * setting->local_bytes + setting->local_first;
+}
+
+/* Lays out local memory as on an H200 (docs/results/counting-rules.md): the driver allocates as
+ * many bytes for each warp that fits on an SM as the stack limit or the largest kernel needs, and
+ * the stack grows down from the reserved bytes at their end. `bytes`: those of the kernel, per
+ * thread. */
+static void place_local(const struct fth_model_params *params, uint64_t bytes,
+                        struct fth_setting *setting)
+{
+    const uint64_t stack = fth_model_integer(params, FTH_KEY_LOCAL_STACK);
+    const uint64_t most = bytes > stack ? bytes : stack;
+    setting->local_bytes = 32 * bytes;
+    setting->local_warps = setting->blocks_at_once * setting->warps_per_block;
+    if (!stack)
+        return;
+    setting->local_bytes = 32 * (most + fth_model_integer(params, FTH_KEY_LOCAL_RESERVED));
+    setting->local_first = 32 * (most - bytes);
+    setting->local_warps = fth_model_integer(params, FTH_KEY_MAX_WARPS);
 }
 
 enum fth_status fth_model_setting(const struct fth_model_params *params,
@@ -272,9 +292,8 @@ enum fth_status fth_model_setting(const struct fth_model_params *params,
                                     .warps_per_block = (threads + 31) / 32,
                                     .sides = fth_model_integer(params, FTH_KEY_SIDES),
                                     .home_mask = fth_model_integer(params, FTH_KEY_HOME_MASK),
-                                    .cold = fth_model_integer(params, FTH_KEY_COLD) != 0,
-                                    .local_bytes = launch->local_bytes};
-    if (setting->local_bytes > MAX_LOCAL_BYTES)
+                                    .cold = fth_model_integer(params, FTH_KEY_COLD) != 0};
+    if (launch->local_bytes > MAX_LOCAL_BYTES)
         return refuse(launch->kernel, "a thread uses more than 16 MiB of local memory", error);
     setting->blocks = launch->grid[0];
     for (int i = 1; i < 3; i++) {
@@ -298,6 +317,7 @@ enum fth_status fth_model_setting(const struct fth_model_params *params,
             "no block fits on an SM: too many warps (gpu.max_warps), registers or shared memory",
             error);
     setting->blocks_at_once = blocks;
+    place_local(params, launch->local_bytes, setting);
     const uint64_t l2_bytes = fth_model_integer(params, fth_model_key(FTH_MODEL_L2, FTH_KEY_SIZE));
     FTH_TRY(set_level(params, FTH_MODEL_L1, setting->l1_bytes, &setting->l1, error));
     FTH_TRY(set_level(params, FTH_MODEL_L2, l2_bytes / setting->sides, &setting->l2, error));

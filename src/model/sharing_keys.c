@@ -50,9 +50,16 @@ static uint64_t find_stream(const struct fth_model_params *params,
                             const struct fth_setting *setting)
 {
     const char *mapping = params->values[FTH_KEY_MAPPING].text;
-    const uint64_t numbers[] = {
-        setting->sms,    setting->schedulers,    setting->blocks_at_once, setting->warps_per_block,
-        setting->blocks, setting->l1.line_shift, setting->l1.sector_shift};
+    const uint64_t numbers[] = {setting->sms,
+                                setting->schedulers,
+                                setting->blocks_at_once,
+                                setting->warps_per_block,
+                                setting->blocks,
+                                setting->l1.line_shift,
+                                setting->l1.sector_shift,
+                                setting->local_bytes,
+                                setting->local_first,
+                                setting->local_warps};
     uint64_t state = mix_described(1, params, FTH_KEY_MAPPING);
     for (size_t i = 0; i < FTH_VARIANTS; i++)
         state = mix(state, (uint64_t)params->variants.l2_fill[i] << 8 | params->variants.l1[i]);

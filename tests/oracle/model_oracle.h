@@ -18,11 +18,17 @@ struct oracle_cache {
     double fixed, per_busy; /* steps of a miss: K1 + K2 x busy MSHRs */
 };
 
+/* The layout of local memory, in bytes per thread. `stack` 0: unknown, `reserved` has no effect. */
+struct oracle_local {
+    uint64_t stack, reserved;
+};
+
 struct oracle_model {
     struct oracle_cache l1, l2;
     uint64_t sms, schedulers, max_warps, max_blocks, seed;
     const char *mapping; /* "rr", "bpart1", "bpart2", or a list of SMs */
     uint64_t sides, home_mask;
+    struct oracle_local local;
 };
 
 /* What the L1 does with an access, depending on its cache operator and its hints. */
@@ -83,10 +89,17 @@ uint64_t oracle_address(const struct oracle_access *access, uint32_t thread, uin
 
 /* Local memory of a thread in bytes, and its words: their bytes, and their distance. */
 enum { ORACLE_LOCAL_BYTES = 64, ORACLE_WORD = 4, ORACLE_WORD_DISTANCE = 128 };
-/* Returns the address of the local memory of a warp, given the slot of its block. */
-static inline uint64_t oracle_local_memory(uint64_t slot, uint64_t warps, uint64_t warp)
+/* Returns the address of the local memory that a warp of a kernel uses. `most`: warps that an SM
+ * can have, and those that it has of this kernel. `index`: of the warp among those of the SM. */
+static inline uint64_t oracle_local_memory(const struct oracle_local *local, const uint64_t most[2],
+                                           uint64_t sm, uint64_t index)
 {
-    return (UINT64_C(1) << 60) + (slot * warps + warp) * 32 * ORACLE_LOCAL_BYTES;
+    const uint64_t base = UINT64_C(1) << 60;
+    if (local->stack == 0)
+        return base + 32 * (ORACLE_LOCAL_BYTES * (sm * most[1] + index));
+    const uint64_t stack = local->stack < ORACLE_LOCAL_BYTES ? ORACLE_LOCAL_BYTES : local->stack;
+    const uint64_t end = (stack + local->reserved) * (sm * most[0] + index + 1);
+    return base + 32 * (end - local->reserved - ORACLE_LOCAL_BYTES);
 }
 /* Models a launch of `blocks` blocks with `warps` warps each. The accesses may be in any order. */
 void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_t warps,

@@ -41,24 +41,25 @@ struct placed_access *oracle_order(const struct oracle_model *model, uint64_t bl
                                    uint64_t warps, const struct oracle_access *accesses,
                                    size_t count)
 {
-    uint64_t sm_of[256], wave_of[256], slot_of[256]; /* [block] */
+    uint64_t sm_of[256], wave_of[256], place_of[256]; /* [block] */
     uint64_t resident_blocks = model->max_warps / warps;
     resident_blocks = resident_blocks < model->max_blocks ? resident_blocks : model->max_blocks;
     struct placed_access *order = malloc((count + 1) * sizeof *order);
     if (!order || model->sms == 0 || resident_blocks == 0 || blocks > 256)
         abort();
+    const uint64_t most[2] = {model->max_warps, resident_blocks * warps};
     for (uint64_t block = 0; block < blocks; block++) {
         uint64_t index;
         sm_of[block] = place_block(model, block, &index);
         wave_of[block] = index / resident_blocks;
-        slot_of[block] = sm_of[block] * resident_blocks + index % resident_blocks;
+        place_of[block] = index % resident_blocks;
     }
     for (size_t i = 0; i < count; i++) {
         const uint64_t block = accesses[i].block;
         order[i] = (struct placed_access){accesses[i], sm_of[block], wave_of[block]};
         for (uint32_t t = 0; accesses[i].local && t < accesses[i].threads; t++)
-            order[i].access.addresses[t] +=
-                oracle_local_memory(slot_of[block], warps, accesses[i].warp);
+            order[i].access.addresses[t] += oracle_local_memory(
+                &model->local, most, sm_of[block], place_of[block] * warps + accesses[i].warp);
     }
     qsort(order, count, sizeof *order, compare);
     return order;

@@ -74,6 +74,8 @@ static void random_model(struct fth_rng *rng, struct oracle_model *model)
     model->mapping = mappings[below(rng, 4)];
     model->sides = PICK(rng, 1, 1, 2);
     model->home_mask = PICK(rng, 128, 256, 0x180);
+    model->local.stack = PICK(rng, 0, 16, 64, 80, 1024);
+    model->local.reserved = PICK(rng, 0, 16, 576);
 }
 
 static void set(struct fth_model_params *params, const char *level, const char *name,
@@ -218,6 +220,8 @@ static struct fth_model_params *params_of(const struct oracle_model *model,
     set(params, "gpu", "mapping", model->mapping);
     set_number(params, "l2", "sides", model->sides);
     set_number(params, "l2", "home_mask", model->home_mask);
+    set_number(params, "gpu", "local_stack_bytes", model->local.stack);
+    set_number(params, "gpu", "local_reserved_bytes", model->local.reserved);
     return params;
 }
 

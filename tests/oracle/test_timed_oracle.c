@@ -105,6 +105,8 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->refill_cycles = (double)PICK(rng, 0, 10, 260);
     gpu->refill_period = (double)PICK(rng, 0, 1, 150, 301) / 2;
     gpu->launch_ns = (double)PICK(rng, 0, 2000);
+    gpu->local.stack = PICK(rng, 0, 16, 64, 80, 1024);
+    gpu->local.reserved = PICK(rng, 0, 16, 576);
 }
 
 /* ---- parameters of the model ---- */
@@ -205,6 +207,8 @@ static struct fth_model_params *params_of(const struct timed_gpu *gpu)
     set_number(params, "gpu.sms", (double)gpu->sms);
     set_number(params, "gpu.schedulers", (double)gpu->schedulers);
     set_number(params, "gpu.max_warps", (double)gpu->max_warps);
+    set_number(params, "gpu.local_stack_bytes", (double)gpu->local.stack);
+    set_number(params, "gpu.local_reserved_bytes", (double)gpu->local.reserved);
     set_number(params, "gpu.max_blocks", (double)gpu->max_blocks);
     set_number(params, "gpu.seed", (double)gpu->seed);
     set_number(params, "l2.sides", (double)gpu->sides);

@@ -42,6 +42,7 @@ struct warp {
 
 struct slot {
     uint64_t block, sm, end, barrier_time;
+    uint64_t place; /* earlier slots of the SM */
 };
 
 struct run {
@@ -55,6 +56,7 @@ struct run {
     struct warp *warps; /* [slots][warps per block] */
     struct slot *slots;
     size_t slot_count;
+    uint64_t resident; /* blocks that fit on an SM */
     uint64_t scheduler_free[TIMED_MAX_SMS][8];
     struct queue {
         uint64_t begun[MAX_QUEUE]; /* times at which the L1 began with the last accesses */
@@ -316,9 +318,13 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
     struct warp *warp = &run->warps[index];
     const struct timed_instruction *instruction = &run->instructions[warp->next->instruction];
     const uint64_t warps = run->launch->warps;
+    const struct slot *slot = &run->slots[index / warps];
+    const uint64_t most[2] = {run->gpu->max_warps, run->resident * warps};
     const struct timed_issue issue = {
         .sm = run->slots[index / warps].sm,
-        .base = instruction->local ? oracle_local_memory(index / warps, warps, index % warps) : 0,
+        .base = instruction->local ? oracle_local_memory(&run->gpu->local, most, slot->sm,
+                                                         slot->place * warps + index % warps)
+                                   : 0,
         .shared = warp->shared,
         .access = warp->next,
         .instruction = instruction};
@@ -457,6 +463,7 @@ static void run_launch(const struct timed_gpu *gpu, const struct timed_instructi
     struct run run = {.gpu = gpu, .instructions = instructions, .launch = launch, .memory = memory};
     uint64_t resident = gpu->max_warps / launch->warps;
     resident = resident < gpu->max_blocks ? resident : gpu->max_blocks;
+    run.resident = resident;
     run.slot_count = (size_t)(resident * gpu->sms);
     if (run.slot_count > launch->blocks)
         run.slot_count = (size_t)launch->blocks;
@@ -474,8 +481,10 @@ static void run_launch(const struct timed_gpu *gpu, const struct timed_instructi
     for (size_t slot = 0; slot < run.slot_count; slot++) {
         uint64_t start = first_start(gpu, run.slots[slot].sm);
         for (size_t other = 0; other < slot; other++)
-            if (run.slots[other].sm == run.slots[slot].sm)
+            if (run.slots[other].sm == run.slots[slot].sm) {
                 start += timed_ticks(gpu->block_cycles);
+                run.slots[slot].place++;
+            }
         start_block(&run, slot, slot, start);
     }
     run.next_block = run.slot_count;

@@ -35,6 +35,7 @@ struct timed_gpu {
     double atomic_cycles[2]; /* of integers, and of floating-point numbers */
     double start_cycles, jitter_cycles, warp_cycles, block_cycles, refill_cycles, refill_period, launch_ns;
     uint64_t join_reads, queue_accesses, partial_ways, launch_sectors;
+    struct oracle_local local;
 };
 
 struct timed_instruction {

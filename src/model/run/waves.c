@@ -120,8 +120,7 @@ static void coalesce(const struct wave_reader *reader, struct fth_issue_batch *b
     struct fth_compact_access placed = *access;
     if (instruction->hints & FTH_TRACE_LOCAL) {
         const uint64_t place = fth_placement_place(reader->placement, access->block);
-        const uint64_t slot = sm * reader->setting.blocks_at_once + place;
-        placed.first += fth_local_address(&reader->setting, slot, access->warp);
+        placed.first += fth_local_address(&reader->setting, sm, place, access->warp);
     }
     fth_coalesce(&batch->requests, &reader->setting.l1, &placed, instruction);
 }

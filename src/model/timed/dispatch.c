@@ -28,6 +28,7 @@ struct fth_dispatch {
     const struct fth_timing *timing;
     uint32_t slots;
     uint32_t *sms;      /* [slots] */
+    uint32_t *places;   /* [slots] earlier slots of the same SM */
     uint64_t *starts;   /* [slots] when the first block of the slot starts */
     uint32_t *next;     /* [slots] next free slot of the same GPC */
     uint16_t *gpcs;     /* [sms] */
@@ -80,8 +81,10 @@ static enum fth_status place_slots(struct fth_dispatch *dispatch,
 {
     struct fth_placement *placement = NULL;
     uint64_t *next_start = calloc(setting->sms, sizeof *next_start);
-    enum fth_status status = next_start ? fth_placement_create(params, setting, &placement, error)
-                                        : fth_no_memory(error, "model caches", NULL);
+    uint32_t *next_place = calloc(setting->sms, sizeof *next_place);
+    enum fth_status status = next_start && next_place
+                                 ? fth_placement_create(params, setting, &placement, error)
+                                 : fth_no_memory(error, "model caches", NULL);
     dispatch->seed = fth_model_integer(params, FTH_KEY_SEED);
     for (uint32_t sm = 0; sm < setting->sms && status == FTH_OK; sm++)
         next_start[sm] = first_start(dispatch, sm);
@@ -89,11 +92,13 @@ static enum fth_status place_slots(struct fth_dispatch *dispatch,
         uint64_t wave;
         const uint32_t sm = fth_placement_sm(placement, slot, &wave);
         dispatch->sms[slot] = sm;
+        dispatch->places[slot] = next_place[sm]++;
         dispatch->starts[slot] = next_start[sm];
         next_start[sm] += dispatch->timing->block_gap;
     }
     fth_placement_destroy(placement);
     free(next_start);
+    free(next_place);
     return status;
 }
 
@@ -108,13 +113,14 @@ static enum fth_status init(struct fth_dispatch *dispatch, const struct fth_mode
                         "fewer SMs or gpu.timing=off");
     dispatch->slots = (uint32_t)slots;
     dispatch->sms = calloc(dispatch->slots, sizeof *dispatch->sms);
+    dispatch->places = calloc(dispatch->slots, sizeof *dispatch->places);
     dispatch->starts = calloc(dispatch->slots, sizeof *dispatch->starts);
     dispatch->next = calloc(dispatch->slots, sizeof *dispatch->next);
     dispatch->gpcs = calloc(setting->sms, sizeof *dispatch->gpcs);
     dispatch->tpcs = calloc(setting->sms, sizeof *dispatch->tpcs);
     dispatch->served = calloc(UINT16_MAX + 1, sizeof *dispatch->served);
-    if (!dispatch->sms || !dispatch->starts || !dispatch->next || !dispatch->gpcs ||
-        !dispatch->tpcs || !dispatch->served)
+    if (!dispatch->sms || !dispatch->places || !dispatch->starts || !dispatch->next ||
+        !dispatch->gpcs || !dispatch->tpcs || !dispatch->served)
         return fth_no_memory(error, "model caches", NULL);
     read_map(dispatch, params, setting->sms);
     dispatch->queues = calloc(dispatch->gpc_count, sizeof *dispatch->queues);
@@ -152,6 +158,7 @@ void fth_dispatch_destroy(struct fth_dispatch *dispatch)
     if (!dispatch)
         return;
     free(dispatch->sms);
+    free(dispatch->places);
     free(dispatch->starts);
     free(dispatch->next);
     free(dispatch->gpcs);
@@ -169,6 +176,11 @@ uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch)
 uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot)
 {
     return dispatch->sms[slot];
+}
+
+uint32_t fth_dispatch_place(const struct fth_dispatch *dispatch, uint32_t slot)
+{
+    return dispatch->places[slot];
 }
 
 /* Blocks that are placed one after the other start in another order on an H200, within about 100

@@ -235,6 +235,8 @@ void fth_dispatch_destroy(struct fth_dispatch *dispatch);
 /* The number of slots. The first blocks of the grid start in slots of their own index. */
 uint32_t fth_dispatch_slots(const struct fth_dispatch *dispatch);
 uint32_t fth_dispatch_sm(const struct fth_dispatch *dispatch, uint32_t slot);
+/* The index of a slot among those of its SM. */
+uint32_t fth_dispatch_place(const struct fth_dispatch *dispatch, uint32_t slot);
 /* Returns when the first block of a slot starts. */
 uint64_t fth_dispatch_start(const struct fth_dispatch *dispatch, uint32_t slot);
 /* Returns how much later a block starts than it is placed in its slot. */

@@ -388,9 +388,10 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
     const struct facts *facts = &warps->facts[access->instruction];
     uint64_t begun, done;
     if (facts->is_local)
-        fth_streams_place(
-            warps->context.streams, access,
-            fth_local_address(warps->context.setting, warp->slot, event % warps->warps_per_block));
+        fth_streams_place(warps->context.streams, access,
+                          fth_local_address(warps->context.setting, warp->sm,
+                                            fth_dispatch_place(warps->context.dispatch, warp->slot),
+                                            event % warps->warps_per_block));
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, warp->sm, access->shared, now);
     if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &begun,

@@ -195,9 +195,79 @@ static void traces_leave_out_registers(void **state)
     fth_trace_close(trace);
 }
 
+/* Where the local memory of the warps is, in units of 32 bytes after its start. The first two rows
+ * with a stack are the layouts that an H200 has without a profiler and under ncu. */
+static void warps_have_places_in_local_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *stack, *reserved;
+        uint64_t bytes;
+        uint64_t first, next_warp, next_block, next_sm;
+    } layouts[] = {{"0", "0", 64, 0, 64, 128, 256},
+                   {"0", "576", 64, 0, 64, 128, 256},
+                   {"1024", "576", 128, 896, 1600, 2 * 1600, 64 * 1600},
+                   {"1024", "1104", 256, 768, 2128, 2 * 2128, 64 * 2128},
+                   {"1024", "576", 4096, 0, 4672, 2 * 4672, 64 * 4672}};
+    for (size_t i = 0; i < FTH_COUNT(layouts); i++) {
+        struct fth_model_params *params = make_params(false);
+        struct fth_setting setting;
+        const struct fth_trace_launch launch = {.kernel = "k",
+                                                .grid = {8, 1, 1},
+                                                .block = {64, 1, 1},
+                                                .shared_bytes = UINT64_MAX,
+                                                .local_bytes = layouts[i].bytes};
+        const uint64_t start = UINT64_C(1) << 60;
+        assert_int_equal(fth_model_set(params, "gpu.max_blocks", "2", NULL), FTH_OK);
+        assert_int_equal(fth_model_set(params, "gpu.local_stack_bytes", layouts[i].stack, NULL),
+                         FTH_OK);
+        assert_int_equal(
+            fth_model_set(params, "gpu.local_reserved_bytes", layouts[i].reserved, NULL), FTH_OK);
+        assert_int_equal(fth_model_setting(params, &launch, &setting, NULL), FTH_OK);
+        const uint64_t first = fth_local_address(&setting, 0, 0, 0);
+        assert_int_equal(first, start + 32 * layouts[i].first);
+        assert_int_equal(fth_local_address(&setting, 0, 0, 1) - first, 32 * layouts[i].next_warp);
+        assert_int_equal(fth_local_address(&setting, 0, 1, 0) - first, 32 * layouts[i].next_block);
+        assert_int_equal(fth_local_address(&setting, 1, 0, 0) - first, 32 * layouts[i].next_sm);
+        fth_model_params_destroy(params);
+    }
+}
+
+/* Warps whose arrays fit into the L1 evict each other's lines if their distance is a multiple of
+ * the size of its ways, and only then. */
+static void the_layout_decides_which_lines_collide(void **state)
+{
+    (void)state;
+    struct fth_trace *trace =
+        make_trace("st.local.u32 [%a], %t; bar.sync 0; ld.local.u32 %r, [%a];", 1, 32 * 8);
+    for (unsigned timed = 0; timed < 2; timed++)
+        for (unsigned apart = 0; apart < 2; apart++) {
+            struct fth_model_params *params = make_params(timed);
+            struct fth_model_result *result = NULL;
+            assert_int_equal(fth_model_set(params, "l1.index", "mod", NULL), FTH_OK);
+            assert_int_equal(fth_model_set(params, "l1.sets", "128", NULL), FTH_OK);
+            assert_int_equal(fth_model_set(params, "l1.ways", "4", NULL), FTH_OK);
+            assert_int_equal(fth_model_set(params, "gpu.local_stack_bytes", "1024", NULL), FTH_OK);
+            if (apart)
+                assert_int_equal(fth_model_set(params, "gpu.local_reserved_bytes", "4", NULL),
+                                 FTH_OK);
+            assert_int_equal(fth_model_run(trace, params, NULL, &result, NULL), FTH_OK);
+            const struct fth_model_row *row = fth_model_row(result, 0);
+            const uint64_t hits = row->local.hits[FTH_TRACE_READ];
+            if (apart ? hits != 32 : hits >= 32)
+                fail_msg("%s time, %s: %u hits", timed ? "with" : "without",
+                         apart ? "apart" : "in the same set", (unsigned)hits);
+            fth_model_result_destroy(result);
+            fth_model_params_destroy(params);
+        }
+    fth_trace_close(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(local_memory_passes_the_caches),
+                                       cmocka_unit_test(warps_have_places_in_local_memory),
+                                       cmocka_unit_test(the_layout_decides_which_lines_collide),
                                        cmocka_unit_test(traces_have_local_memory),
                                        cmocka_unit_test(traces_leave_out_registers)};
     return cmocka_run_group_tests_name("model local", tests, enter_folder, leave_folder);

@@ -61,6 +61,8 @@ static const struct {
     {"", "", "l2.side_of_sm", "alternate", false},
     {"\"schedulers_per_sm\": 2", "", "gpu.schedulers", "2", true},
     {"\"max_blocks_per_sm\": 9", "", "gpu.max_blocks", "9", true},
+    {"\"local_stack_bytes\": 1024", "", "gpu.local_stack_bytes", "1024", true},
+    {"\"local_reserved_bytes\": 576", "", "gpu.local_reserved_bytes", "576", true},
     {"\"max_threads_per_sm\": 1536", "", "gpu.max_warps", "48", true},
     {"\"max_threads_per_sm\": 33", "", "gpu.max_warps", "1", true},
     {"\"max_threads_per_sm\": 32", "", "gpu.max_warps", "1", true},

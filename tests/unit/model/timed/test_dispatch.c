@@ -60,6 +60,8 @@ static void slots_follow_the_mapping(void **state)
     assert_int_equal(fth_dispatch_sm(fixture.dispatch, 0), 7);
     assert_int_equal(fth_dispatch_sm(fixture.dispatch, 7), 0);
     assert_int_equal(fth_dispatch_sm(fixture.dispatch, 8), 7);
+    assert_int_equal(fth_dispatch_place(fixture.dispatch, 7), 0);
+    assert_int_equal(fth_dispatch_place(fixture.dispatch, 8), 1);
     end(&fixture);
     fixture = begin(5, false, "rr");
     create(&fixture);
