@@ -67,15 +67,15 @@ struct access {
     struct fth_cache_run run; /* bytes 0: all bytes of the sectors */
 };
 
-/* Performs an access. Returns when its data arrives, and sets when it is accepted; both from `now`
- * on. */
+/* Performs an access. Returns when its data arrives, and sets when its lookup begins; both from
+ * `now` on. */
 static uint64_t perform(struct fixture *fixture, struct access access, uint64_t now,
-                        uint64_t *accepted)
+                        uint64_t *begun)
 {
     const uint32_t lines = access.lines ? access.lines : 1;
     struct fth_timed_access *timed =
         calloc(1, sizeof *timed + lines * (sizeof *timed->lines + sizeof access.run));
-    uint64_t done = 0;
+    struct fth_l1_times times = {0};
     assert_non_null(timed);
     timed->line_count = (uint16_t)lines;
     timed->cycles = (uint16_t)(access.cycles ? access.cycles : lines);
@@ -88,11 +88,10 @@ static uint64_t perform(struct fixture *fixture, struct access access, uint64_t 
     for (uint32_t i = 0; i < lines; i++)
         memcpy((char *)(timed->lines + lines) + i * sizeof access.run, &access.run,
                sizeof access.run);
-    assert_true(
-        fth_timed_l1s_access(fixture->l1s, access.sm, timed, access.kind, now, accepted, &done));
-    *accepted -= now;
+    assert_true(fth_timed_l1s_access(fixture->l1s, access.sm, timed, access.kind, now, &times));
+    *begun = times.begun - now;
     free(timed);
-    return done - now;
+    return times.done - now;
 }
 
 static uint64_t run(struct fixture *fixture, struct access access, uint64_t now)
