@@ -683,7 +683,7 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
 {
     struct l1 *l1 = &memory->l1s[issue->sm];
     const bool is_read = issue->instruction->kind == FTH_TRACE_READ;
-    uint64_t count;
+    uint64_t count = 0;
     const uint64_t busy = timed_l1_cycles(memory->gpu, issue, &count) * CYCLE;
     if (issue->shared) {
         const uint64_t begin = later(now, later(l1->tags_free_at, l1->hits_free_at));
