@@ -650,8 +650,7 @@ static bool bypasses(const struct timed_memory *memory, const struct timed_instr
            instruction->l1 == ORACLE_EVICT || strcmp(memory->gpu->l1_bypass, "rwon") == 0;
 }
 
-/* Performs the line requests of an access, for which the L1 is busy. Returns how many are reads
- * that hit. */
+/* Performs the line requests of an access. Returns how many are reads that hit. */
 static uint64_t perform(struct timed_memory *memory, const struct timed_issue *issue, uint64_t busy,
                         uint64_t count, struct timed_l1_times *times)
 {
