@@ -497,7 +497,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
     [FTH_KEY_QUEUE_ACCESSES -
         FTH_KEY_SMS] = {"time.queue_accesses",
                         "",
-                        "maximum number of accesses of a scheduler that wait for the L1; 0: no "
+                        "places for accesses of a scheduler that wait for the L1; 0: no "
                         "limit",
                         FTH_PARAMETER_COUNT,
                         0,

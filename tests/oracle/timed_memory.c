@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CYCLE = 4096, MERGE_ENTRIES = 64, JOIN_ENTRIES = 8192, ATOMIC_ENTRIES = 4096 };
+enum {
+    CYCLE = 4096,
+    MERGE_ENTRIES = 64,
+    JOIN_ENTRIES = 8192,
+    ATOMIC_ENTRIES = 4096,
+    LOOKUP_LEAD = 64 * CYCLE
+};
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
 struct merge_entry {
@@ -16,7 +22,7 @@ struct merge_entry {
 
 struct l1 {
     struct timed_lines cache;
-    uint64_t free_at, port_free_at;
+    uint64_t tags_free_at, hits_free_at, data_free_at, port_free_at;
     struct merge_entry reads[MERGE_ENTRIES], store;
 };
 
@@ -104,7 +110,7 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
         struct l1 *l1 = &memory->l1s[sm];
         timed_lines_clear(&l1->cache);
         l1->cache.flight_count = 0;
-        l1->free_at = l1->port_free_at = 0;
+        l1->tags_free_at = l1->hits_free_at = l1->data_free_at = l1->port_free_at = 0;
         memset(l1->reads, 0, sizeof l1->reads);
         l1->store = (struct merge_entry){0};
     }
@@ -569,8 +575,10 @@ static uint64_t send_misses(struct timed_memory *memory, const struct timed_requ
     return read_l2(memory, request, sectors, now, &entry->sectors);
 }
 
+/* A read that is looked up at `now`. A hit has its data at `hit`, other data waits for `backlog`.
+ */
 static uint64_t read_l1(struct timed_memory *memory, const struct timed_request *request,
-                        uint64_t now)
+                        uint64_t now, uint64_t hit, uint64_t backlog, bool *is_hit)
 {
     const struct timed_gpu *gpu = memory->gpu;
     struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
@@ -578,23 +586,24 @@ static uint64_t read_l1(struct timed_memory *memory, const struct timed_request 
     const uint64_t missing =
         timed_lines_missing(cache, request->line, request->sectors, request->bytes);
     const uint64_t present = request->sectors & ~missing;
-    uint64_t done = now + timed_ticks(gpu->l1_cycles);
-    const uint64_t flying = timed_lines_flying(cache, request->line, present, done);
+    const uint64_t flying = timed_lines_flying(cache, request->line, present, hit);
+    uint64_t arrival = 0;
     if (flying)
-        done = timed_lines_flight(cache, request->line)->ready;
+        arrival = timed_lines_flight(cache, request->line)->ready;
     if (missing)
-        done = later(done, send_misses(memory, request, missing, now));
+        arrival = later(arrival, send_misses(memory, request, missing, now));
     uint32_t distance = UINT32_MAX;
     uint64_t *misses = memory->result->l1.misses;
     note_read(cache, request->line, missing, 0, misses);
     if (!gpu->l1.merged_hits)
         miss_history_again(&cache->history, request->line, flying, misses);
     if (present || allocates) {
-        distance = fill(memory, cache, request->line, allocates ? missing : 0, now, done);
+        distance = fill(memory, cache, request->line, allocates ? missing : 0, now, arrival);
         timed_lines_note_use(cache, request->line, request->sectors);
     }
     count_l1(memory, request, present, flying, distance);
-    return done;
+    *is_hit = present == request->sectors && !flying;
+    return *is_hit ? hit : later(hit, arrival + backlog);
 }
 
 /* Returns the sectors of a store that do not merge with an earlier one. */
@@ -650,31 +659,57 @@ static uint64_t bypass_l1(struct timed_memory *memory, const struct timed_reques
     return now;
 }
 
-static uint64_t perform(struct timed_memory *memory, const struct timed_request *request,
-                        uint64_t now)
+static bool bypasses(const struct timed_memory *memory, const struct timed_instruction *instruction)
 {
-    const struct timed_instruction *instruction = request->issue->instruction;
-    if (instruction->kind == FTH_TRACE_ATOMIC || instruction->l1 == ORACLE_BYPASS ||
-        instruction->l1 == ORACLE_EVICT || strcmp(memory->gpu->l1_bypass, "rwon") == 0)
-        return bypass_l1(memory, request, now);
-    if (instruction->kind == FTH_TRACE_READ)
-        return read_l1(memory, request, now);
-    write_l1(memory, request, now);
-    return now;
+    return instruction->kind == FTH_TRACE_ATOMIC || instruction->l1 == ORACLE_BYPASS ||
+           instruction->l1 == ORACLE_EVICT || strcmp(memory->gpu->l1_bypass, "rwon") == 0;
+}
+
+/* Performs the line requests of an access. Returns how many are reads that hit. */
+static uint64_t perform(struct timed_memory *memory, const struct timed_issue *issue, uint64_t busy,
+                        uint64_t count, struct timed_l1_times *times)
+{
+    const bool is_read = issue->instruction->kind == FTH_TRACE_READ;
+    const uint64_t delivery = later(times->begun, memory->l1s[issue->sm].hits_free_at);
+    const uint64_t backlog = times->left - times->begun;
+    struct timed_request request = {.line = UINT64_MAX};
+    uint64_t hits = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t now = times->begun + (is_read ? i / 4 * CYCLE : i * busy / count);
+        const uint64_t hit = delivery + hits * busy / count + timed_ticks(memory->gpu->l1_cycles);
+        bool is_hit = false;
+        uint64_t ready = now;
+        timed_next_request(memory->gpu, issue, &request);
+        if (bypasses(memory, issue->instruction))
+            ready = bypass_l1(memory, &request, now) + (is_read ? backlog : 0);
+        else if (is_read)
+            ready = read_l1(memory, &request, now, hit, backlog, &is_hit);
+        else
+            write_l1(memory, &request, now);
+        times->done = later(times->done, is_read ? later(ready, hit) : ready);
+        hits += is_hit;
+    }
+    return hits;
 }
 
 void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
-                         uint64_t *begun, uint64_t *done)
+                         struct timed_l1_times *times)
 {
     struct l1 *l1 = &memory->l1s[issue->sm];
-    struct timed_request request = {.line = UINT64_MAX};
-    uint64_t count;
+    const bool is_read = issue->instruction->kind == FTH_TRACE_READ;
+    uint64_t count = 0;
     const uint64_t busy = timed_l1_cycles(memory->gpu, issue, &count) * CYCLE;
-    if (issue->shared)
-        occupy(&l1->free_at, now, issue->shared * CYCLE);
-    *begun = *done = occupy(&l1->free_at, now, busy);
-    for (uint64_t i = 0; i < count; i++) {
-        timed_next_request(memory->gpu, issue, &request);
-        *done = later(*done, perform(memory, &request, *begun + i * busy / count));
+    if (issue->shared) {
+        const uint64_t begin = later(now, later(l1->tags_free_at, l1->hits_free_at));
+        l1->tags_free_at = l1->hits_free_at = begin + issue->shared * CYCLE;
+        occupy(&l1->data_free_at, begin, issue->shared * CYCLE);
     }
+    times->begun = later(now, l1->tags_free_at);
+    if (l1->hits_free_at > LOOKUP_LEAD)
+        times->begun = later(times->begun, l1->hits_free_at - LOOKUP_LEAD);
+    times->done = times->begun;
+    times->left = occupy(&l1->data_free_at, times->begun, busy);
+    const uint64_t hits = perform(memory, issue, busy, count, times);
+    l1->tags_free_at = times->begun + (is_read ? (count + 3) / 4 * CYCLE : busy);
+    occupy(&l1->hits_free_at, times->begun, is_read && count ? hits * busy / count : busy);
 }

@@ -21,9 +21,13 @@ struct timed_memory *timed_memory_create(const struct timed_gpu *gpu);
 void timed_memory_destroy(struct timed_memory *memory);
 /* Begins a launch, whose counts go to `result`. */
 void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result *result);
-/* Performs an access at `now`. Sets when the L1 begins with it, and when its data has
- * arrived. */
+/* When the L1 begins to look up an access, when the access leaves the queue of its scheduler, and
+ * when its data has arrived. */
+struct timed_l1_times {
+    uint64_t begun, left, done;
+};
+/* Performs an access at `now`. */
 void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
-                         uint64_t *begun, uint64_t *done);
+                         struct timed_l1_times *times);
 
 #endif

@@ -21,6 +21,7 @@ struct event {
     size_t index; /* of the warp among all warps of all slots, or of the slot */
 };
 
+enum { MAX_PLACES = 8 }; /* of an access */
 enum { MAX_QUEUE = 32 }; /* the longest queue of the tests */
 
 struct load {
@@ -59,7 +60,7 @@ struct run {
     uint64_t resident; /* blocks that fit on an SM */
     uint64_t scheduler_free[TIMED_MAX_SMS][8];
     struct queue {
-        uint64_t begun[MAX_QUEUE]; /* times at which the L1 began with the last accesses */
+        uint64_t left[MAX_QUEUE]; /* times at which the last accesses leave, once per place */
         size_t count;
     } queues[TIMED_MAX_SMS][8];
     uint64_t started;   /* warps */
@@ -288,18 +289,18 @@ static struct queue *queue_of(struct run *run, size_t index)
     return &run->queues[run->slots[index / warps].sm][index % warps % run->gpu->schedulers];
 }
 
-static void remember(struct queue *queue, uint64_t begun)
+static void remember(struct queue *queue, uint64_t left)
 {
     if (queue->count == MAX_QUEUE)
-        memmove(queue->begun, queue->begun + 1, --queue->count * sizeof *queue->begun);
-    queue->begun[queue->count++] = begun;
+        memmove(queue->left, queue->left + 1, --queue->count * sizeof *queue->left);
+    queue->left[queue->count++] = left;
 }
 
-/* Returns when fewer than the maximum number of accesses of the queue have not begun. */
+/* Returns when an entry of the queue is free. */
 static uint64_t find_room(const struct run *run, const struct queue *queue)
 {
     const uint64_t places = run->gpu->queue_accesses;
-    return places && queue->count >= places ? queue->begun[queue->count - places] : 0;
+    return places && queue->count >= places ? queue->left[queue->count - places] : 0;
 }
 
 /* Finds the oldest warp that waits for room in a queue, or returns SIZE_MAX. */
@@ -328,14 +329,15 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
         .shared = warp->shared,
         .access = warp->next,
         .instruction = instruction};
-    uint64_t begun, done;
-    timed_memory_access(run->memory, &issue, now, &begun, &done);
-    warp->ready = warp->shared ? begun : now;
-    remember(queue_of(run, index), begun);
-    run->end = later(run->end, done);
+    struct timed_l1_times times;
+    timed_memory_access(run->memory, &issue, now, &times);
+    warp->ready = warp->shared ? times.begun : now;
+    for (uint64_t place = 0; place < 1 + warp->shared && place < MAX_PLACES; place++)
+        remember(queue_of(run, index), times.left);
+    run->end = later(run->end, times.done);
     const uint32_t wait = run->launch->pace_count ? instruction->wait : 0;
     if (instruction->kind != FTH_TRACE_WRITE && wait != UINT32_MAX) {
-        const struct load load = {warp->issued + wait, done};
+        const struct load load = {warp->issued + wait, times.done};
         struct load *last = &warp->loads[REMEMBERED_LOADS - 1];
         if (warp->load_count < REMEMBERED_LOADS)
             warp->loads[warp->load_count++] = load;

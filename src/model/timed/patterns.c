@@ -9,7 +9,6 @@
 
 enum {
     /* The L1 of an H200; see count_read_cycles(). */
-    TAGS_PER_CYCLE = 4,
     BANKS = 32,
     BANK_BYTES = 4,
     WIDE_BYTES = 16,
@@ -91,9 +90,9 @@ static void copy_lines(const struct fth_patterns *patterns, struct pattern *patt
     pattern->bytes = (size_t)((char *)(runs + run_count) - (char *)access);
 }
 
-/* Returns the cycles that the L1 is busy with a read. It looks up TAGS_PER_CYCLE lines per cycle.
- * Its data is in banks of one word each, as that of shared memory: a word of all lines is in the
- * same bank, which delivers one of them per cycle. Measured on an H200
+/* Returns the cycles that the L1 is busy with a read. It looks up FTH_TAGS_PER_CYCLE lines per
+ * cycle. Its data is in banks of one word each, as that of shared memory: a word of all lines is in
+ * the same bank, which delivers one of them per cycle. Measured on an H200
  * (docs/results/h200/l1-throughput.md): reads of less than WIDE_BYTES bytes per lane take one cycle
  * more if a bank delivers several words. */
 static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint32_t lane_bytes)
@@ -115,7 +114,8 @@ static uint32_t count_read_cycles(const struct fth_line_requests *requests, uint
     for (size_t i = 0; i < BANKS; i++)
         most = words[i] > most ? words[i] : most;
     most += most > 1 && lane_bytes < WIDE_BYTES;
-    const uint32_t tags = (uint32_t)((requests->count + TAGS_PER_CYCLE - 1) / TAGS_PER_CYCLE);
+    const uint32_t tags =
+        (uint32_t)((requests->count + FTH_TAGS_PER_CYCLE - 1) / FTH_TAGS_PER_CYCLE);
     return tags > most ? tags : most;
 }
 

@@ -67,6 +67,15 @@ FTH_MUST_USE enum fth_status fth_timing_choose(const struct fth_model_params *pa
 void fth_timing_read(const struct fth_model_params *params, const struct fth_setting *setting,
                      struct fth_timing *timing);
 
+static inline uint64_t fth_later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The number of lines that an L1 looks up per cycle. Measured on an H200
+ * (docs/results/h200/l1-throughput.md). */
+enum { FTH_TAGS_PER_CYCLE = 4 };
+
 /* Asks the host to load the line of memory that contains an address into its caches. */
 static inline void fth_prefetch(const void *address)
 {
@@ -379,11 +388,17 @@ bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s);
 /* Computes the rows of lines. */
 void fth_timed_l1s_find_rows(const struct fth_timed_l1s *l1s, const struct fth_timed_line *lines,
                              size_t count, uint16_t *rows);
-/* Performs all requests of an access that an SM issues at `now`. Sets when the L1 begins with it,
- * and when its data arrives. False: out of memory. */
+/* When an L1 processes an access. */
+struct fth_l1_times {
+    uint64_t begun; /* it begins to look up the lines */
+    uint64_t left; /* it has delivered the data of all earlier accesses, or begins if that is later;
+                    * the access then leaves the queue of its scheduler */
+    uint64_t done; /* the data has arrived */
+};
+/* Performs all requests of an access that an SM issues at `now`. False: out of memory. */
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, uint64_t *begun, uint64_t *done);
+                          uint64_t now, struct fth_l1_times *times);
 /* Prefetch the state that an access of an SM will need into the host's caches, in three steps: the
  * rows of its L1, the sets of the L2, and the slots of the L2. The second step returns which of the
  * first lines of the access will probably go to the L2, one bit per line. The third step needs
@@ -394,7 +409,7 @@ uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm
                                     const struct fth_timed_access *access);
 void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
                                  const struct fth_timed_access *access, uint32_t lines);
-/* Occupies the L1 with wavefronts of shared memory, each as long as a line. */
+/* Occupies the L1 with wavefronts of shared memory, each for a cycle. */
 void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t wavefronts,
                               uint64_t now);
 struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s); /* [instructions + 1] */

@@ -1,6 +1,7 @@
-/* The L1s of all SMs, with times. An L1 processes one access after the other. A read of a
- * sector in flight counts as a hit, but waits until the sector arrives. Two kinds of requests merge
- * on the way to the L2:
+/* The L1s of all SMs, with times. An L1 looks up the lines of one access after the other, somewhat
+ * before it delivers the data of earlier hits. Data that comes from the L2 waits for the data of
+ * hits. A read of a sector in flight counts as a hit, but waits until the sector arrives. Two kinds
+ * of requests merge on the way to the L2:
  *
  *   reads   Misses in one line become one request of the L2 if they follow each
  *           other closely. If the L2 fetches two sectors for the first of them, the second one
@@ -28,6 +29,11 @@ enum { READ_SLOTS = 64 };
  * host's memory. */
 enum { PREPARED_LINES = 4 };
 
+/* An L1 looks up an access at most this long before it can deliver its data, because it keeps only
+ * a few hits whose data is not delivered yet. Fitted to an H200, where reads wait before they are
+ * looked up if all of them hit. The tuning cases are predicted alike with 32 to 128 cycles. */
+enum { MAX_LOOKUP_LEAD_CYCLES = 64 };
+
 /* The last read of a line that missed. */
 struct recent_read {
     uint64_t line, until;
@@ -45,7 +51,9 @@ struct l1 {
     uint32_t first_set, first_row; /* of this L1 in the cache */
     bool used;                     /* in this launch */
     struct fth_shadow *shadow;     /* NULL: not yet used, or the causes of misses are not wanted */
-    uint64_t free_at;
+    uint64_t tags_free_at;         /* when it can look up the next access */
+    uint64_t hits_free_at;         /* when it has delivered the data of all hits */
+    uint64_t data_free_at;         /* the same of all accesses, as if none had to wait for the L2 */
     struct recent_store store;
     struct recent_read reads[READ_SLOTS];
 };
@@ -155,7 +163,9 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
     FTH_TRY(create_first(l1s, error));
     for (uint64_t sm = 0; sm < l1s->sms; sm++) {
         l1s->l1s[sm].used = false;
-        l1s->l1s[sm].free_at = 0;
+        l1s->l1s[sm].tags_free_at = 0;
+        l1s->l1s[sm].hits_free_at = 0;
+        l1s->l1s[sm].data_free_at = 0;
         if (l1s->caches[sm].cache)
             fth_cache_clear(l1s->caches[sm].cache);
     }
@@ -212,7 +222,10 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t w
                               uint64_t now)
 {
     struct l1 *l1 = &l1s->l1s[sm];
-    l1->free_at = (l1->free_at > now ? l1->free_at : now) + wavefronts * l1s->timing.l1_cycle;
+    const uint64_t busy = wavefronts * l1s->timing.l1_cycle;
+    const uint64_t begin = fth_later(now, fth_later(l1->tags_free_at, l1->hits_free_at));
+    l1->tags_free_at = l1->hits_free_at = begin + busy;
+    l1->data_free_at = fth_later(l1->data_free_at, begin) + busy;
 }
 
 bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s)
@@ -327,8 +340,16 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
 }
 
+/* When the parts of a line request happen. */
+struct line_times {
+    uint64_t lookup;
+    uint64_t hit;     /* when the data of the line arrives if it is a hit */
+    uint64_t backlog; /* time that data from the L2 waits */
+};
+
 static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                          struct fth_cache_location location, uint64_t now)
+                          struct fth_cache_location location, const struct line_times *times,
+                          bool *hit)
 {
     struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     const uint32_t sectors = request->line->sectors;
@@ -337,25 +358,24 @@ static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     const uint32_t held = sectors & ~missing;
     const bool allocates = !(request->line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
     const bool fresh = location.slot == FTH_NO_SLOT;
-    uint64_t ready = now + l1s->timing.l1_hit;
-    uint32_t flying = 0, distance = UINT32_MAX;
-    if (held && (flying = fth_flight_pending(&cache->flight[location.slot], held, ready)))
-        ready = cache->flight[location.slot].ready;
-    if (missing) {
-        const uint64_t arrival = send_read(l1s, request, missing, now);
-        ready = arrival > ready ? arrival : ready;
-    }
+    const uint32_t flying =
+        held ? fth_flight_pending(&cache->flight[location.slot], held, times->hit) : 0;
+    uint32_t distance = UINT32_MAX;
+    uint64_t arrival = flying ? cache->flight[location.slot].ready : 0;
+    if (missing)
+        arrival = fth_later(arrival, send_read(l1s, request, missing, times->lookup));
     count_misses(l1s, request, !fresh, missing, flying);
     if (held || allocates) {
         struct fth_cache_result result;
         fth_cache_fill(cache->cache, &location, allocates ? missing : 0, &result);
         distance = result.distance;
         if (missing && allocates)
-            fth_flight_add(&cache->flight[location.slot], fresh, missing, now, ready);
+            fth_flight_add(&cache->flight[location.slot], fresh, missing, times->lookup, arrival);
         note_use(&l1s->l1s[request->sm], request->line, &location);
     }
     count(l1s, request, FTH_TRACE_READ, held, flying, distance);
-    return ready;
+    *hit = !missing && !flying;
+    return *hit ? times->hit : fth_later(times->hit, arrival + times->backlog);
 }
 
 /* Returns the sectors of a store that do not merge with those of the last store of the SM. */
@@ -424,19 +444,23 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
     return now;
 }
 
+/* Performs a request. Returns when its data arrives, and sets whether it is a read that hits. */
 static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                             enum fth_trace_access_kind kind, struct fth_cache_location location,
-                            uint64_t now)
+                            const struct line_times *times, bool *hit)
 {
+    *hit = false;
     if (l1s->curves && kind == FTH_TRACE_READ)
         fth_curves_add_l1(l1s->curves, request->sm, request->line->line, request->line->sectors);
     if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
-        request->line->flags & FTH_LINE_REQUEST_BYPASS_L1)
-        return bypass(l1s, request, kind, location, now);
+        request->line->flags & FTH_LINE_REQUEST_BYPASS_L1) {
+        const uint64_t ready = bypass(l1s, request, kind, location, times->lookup);
+        return kind == FTH_TRACE_READ ? fth_later(times->hit, ready + times->backlog) : ready;
+    }
     if (kind == FTH_TRACE_READ)
-        return read_line(l1s, request, location, now);
-    write_line(l1s, request, location, now);
-    return now;
+        return read_line(l1s, request, location, times, hit);
+    write_line(l1s, request, location, times->lookup);
+    return times->lookup;
 }
 
 /* ---- preparation ---- */
@@ -592,7 +616,7 @@ static void add_tally(struct fth_timed_l1s *l1s, const struct fth_timed_access *
 FTH_CLONES
 static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                         uint64_t now, uint64_t *begun, uint64_t *done)
+                         uint64_t now, struct fth_l1_times *times)
 {
     struct l1 *l1 = &l1s->l1s[sm];
     if (!l1->used && !prepare(l1s, sm))
@@ -600,42 +624,58 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     const struct fth_cache_run *runs = fth_streams_runs(access);
     const bool can_hit =
         kind == FTH_TRACE_READ && l1s->shape.bypass != FTH_BYPASS_ALL && !l1s->curves;
-    const uint64_t begin = now > l1->free_at ? now : l1->free_at;
-    const uint64_t busy = access->cycles * l1s->timing.l1_cycle;
+    const bool is_read = kind == FTH_TRACE_READ;
+    const uint32_t count = access->line_count;
+    const uint64_t cycle = l1s->timing.l1_cycle, busy = access->cycles * cycle;
+    const uint64_t lead = MAX_LOOKUP_LEAD_CYCLES * cycle;
+    uint64_t begin = fth_later(now, l1->tags_free_at);
+    if (l1->hits_free_at > begin + lead)
+        begin = l1->hits_free_at - lead;
+    const uint64_t data = fth_later(begin, l1->hits_free_at);
+    const uint64_t all = fth_later(begin, l1->data_free_at);
     uint64_t last = begin;
     struct ahead ahead = {0};
     struct tally tally = {0, 0};
-    *begun = begin;
-    /* Line i is processed at begin + i * busy / count, without a division for each line. */
-    const uint32_t count = access->line_count;
+    /* `spent` is the number of hits, or of lines of a write or an atomic so far, times busy /
+     * count, without a division for each line. */
     const uint64_t step = count ? busy / count : 0, rest = count ? busy % count : 0;
-    uint64_t at = begin, carry = 0;
+    uint64_t spent = 0, carry = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (access->line_count > PREPARED_LINES)
+        if (count > PREPARED_LINES)
             prepare_further(l1s, sm, access, i, &ahead);
         const struct fth_cache_location location = locate_again(l1, access, i, &ahead);
-        uint64_t ready = at + l1s->timing.l1_hit;
-        if (!can_hit || !hit_line(l1s, l1, &access->lines[i], &location, ready, &tally)) {
+        uint64_t ready = data + spent + l1s->timing.l1_hit;
+        bool hit = can_hit && hit_line(l1s, l1, &access->lines[i], &location, ready, &tally);
+        if (!hit) {
+            const struct line_times line_times = {
+                .lookup = begin + (is_read ? i / FTH_TAGS_PER_CYCLE * cycle : spent),
+                .hit = ready,
+                .backlog = all - begin};
             const struct fth_timed_request request = {.sm = sm,
                                                       .instruction = access->instruction,
                                                       .line = &access->lines[i],
                                                       .runs = runs + access->lines[i].run};
-            ready = run_request(l1s, &request, kind, location, at);
+            ready = run_request(l1s, &request, kind, location, &line_times, &hit);
         }
         last = ready > last ? ready : last;
+        if (is_read && !hit)
+            continue;
         carry += rest;
-        at += step + (carry >= count);
+        spent += step + (carry >= count);
         carry -= carry >= count ? count : 0;
     }
     add_tally(l1s, access, &tally);
-    *done = last;
-    l1->free_at = begin + busy;
+    *times = (struct fth_l1_times){.begun = begin, .left = all, .done = last};
+    l1->tags_free_at =
+        begin + (is_read ? (count + FTH_TAGS_PER_CYCLE - 1) / FTH_TAGS_PER_CYCLE * cycle : busy);
+    l1->hits_free_at = data + spent;
+    l1->data_free_at = all + busy;
     return !l1->shadow || !fth_shadow_failed(l1->shadow);
 }
 
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, uint64_t *begun, uint64_t *done)
+                          uint64_t now, struct fth_l1_times *times)
 {
-    return access_lines(l1s, sm, access, kind, now, begun, done);
+    return access_lines(l1s, sm, access, kind, now, times);
 }

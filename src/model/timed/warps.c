@@ -56,15 +56,20 @@ struct soon {
 };
 
 /* The accesses of a scheduler that wait for the L1. They are processed in the order in which they
- * were added. If there is no room, warps wait with their accesses, and the oldest warp gets the
- * next free place. While warps wait, one event per queue is pending. It is due when a place becomes
- * free, and may belong to any of these warps. */
+ * were added. An access has one place, and one more for each wavefront of shared memory before it,
+ * up to MAX_PLACES: a warp has only some of its reads of shared memory in flight at a time. Fitted
+ * to the times of the blocks of a kernel on an H200
+ * (docs/results/h200/structure.md#how-blocks-of-an-sm-progress). If there is no room, warps wait
+ * with their accesses, and the oldest warp gets the next free place. While warps wait, one event
+ * per queue is pending. It is due when a place becomes free, and may belong to any of these warps.
+ */
 struct queue {
-    uint64_t
-        *begun; /* [queue_accesses] ring of the times at which the L1 began the last accesses */
+    uint64_t *left;  /* [queue_accesses] ring of the times at which the last accesses leave */
     uint32_t oldest; /* index of the oldest entry of the ring, which is replaced next */
     uint32_t first_waiting;
 };
+
+enum { MAX_PLACES = 8 };
 
 enum { NO_WARP = UINT32_MAX };
 
@@ -92,7 +97,7 @@ struct fth_warps {
     uint32_t schedulers;         /* per SM */
     uint64_t *scheduler_free_at; /* [sms][schedulers] */
     struct queue *queues;        /* [sms][schedulers] */
-    uint64_t *begun;             /* [sms][schedulers][queue_accesses] of `queues` */
+    uint64_t *left;              /* [sms][schedulers][queue_accesses] of `queues` */
     uint64_t started;            /* warps so far */
     uint64_t accesses, requests; /* so far; `requests` without further parts of an instruction */
     struct block *blocks;        /* [slots] */
@@ -118,12 +123,12 @@ static bool create_queues(struct fth_warps *warps, size_t count)
 {
     const size_t places = warps->context.timing->queue_accesses;
     warps->queues = calloc(count, sizeof *warps->queues);
-    warps->begun = calloc(count * places + 1, sizeof *warps->begun);
-    if (!warps->queues || !warps->begun)
+    warps->left = calloc(count * places + 1, sizeof *warps->left);
+    if (!warps->queues || !warps->left)
         return false;
     for (size_t i = 0; i < count; i++)
         warps->queues[i] =
-            (struct queue){.begun = warps->begun + i * places, .first_waiting = NO_WARP};
+            (struct queue){.left = warps->left + i * places, .first_waiting = NO_WARP};
     return true;
 }
 
@@ -173,7 +178,7 @@ void fth_warps_destroy(struct fth_warps *warps)
         return;
     free(warps->scheduler_free_at);
     free(warps->queues);
-    free(warps->begun);
+    free(warps->left);
     free(warps->blocks);
     fth_arena_fini(&warps->memory);
     free(warps->facts);
@@ -346,17 +351,19 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
 /* Returns when the queue has a free place, ignoring warps that already wait for one. */
 static uint64_t find_room(const struct fth_warps *warps, const struct queue *queue)
 {
-    return warps->context.timing->queue_accesses ? queue->begun[queue->oldest] : 0;
+    return warps->context.timing->queue_accesses ? queue->left[queue->oldest] : 0;
 }
 
-/* Records that the L1 begins an access at `begun`. */
-static void add_to_queue(const struct fth_warps *warps, struct queue *queue, uint64_t begun)
+/* Records that an access after some wavefronts of shared memory leaves the queue at `left`. */
+static void add_to_queue(const struct fth_warps *warps, struct queue *queue, uint32_t wavefronts,
+                         uint64_t left)
 {
-    const uint32_t places = warps->context.timing->queue_accesses;
-    if (!places)
-        return;
-    queue->begun[queue->oldest] = begun;
-    queue->oldest = queue->oldest + 1 < places ? queue->oldest + 1 : 0;
+    const uint32_t size = warps->context.timing->queue_accesses;
+    const uint32_t places = FTH_MIN(wavefronts, MAX_PLACES - 1) + 1;
+    for (uint32_t i = 0; i < FTH_MIN(places, size); i++) {
+        queue->left[queue->oldest] = left;
+        queue->oldest = queue->oldest + 1 < size ? queue->oldest + 1 : 0;
+    }
 }
 
 /* Lets a warp wait for room. */
@@ -386,7 +393,7 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
     struct warp *warp = &warps->warps[event];
     const struct fth_timed_access *access = warp->access;
     const struct facts *facts = &warps->facts[access->instruction];
-    uint64_t begun, done;
+    struct fth_l1_times times;
     if (facts->is_local)
         fth_streams_place(warps->context.streams, access,
                           fth_local_address(warps->context.setting, warp->sm,
@@ -394,17 +401,16 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
                                             event % warps->warps_per_block));
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, warp->sm, access->shared, now);
-    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &begun,
-                              &done))
+    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &times))
         return fth_no_memory(error, "model caches", NULL);
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
-        add_load(warp, warp->issued + facts->wait, done);
-    warps->end = done > warps->end ? done : warps->end;
-    add_to_queue(warps, &warps->queues[warp->scheduler], begun);
+        add_load(warp, warp->issued + facts->wait, times.done);
+    warps->end = fth_later(warps->end, times.done);
+    add_to_queue(warps, &warps->queues[warp->scheduler], access->shared, times.left);
     warps->accesses++;
     warps->requests += !facts->continues;
     /* The warp needs the data of its shared-memory requests, which the L1 processes first. */
-    return schedule(warps, event, access->shared ? begun : now, error);
+    return schedule(warps, event, access->shared ? times.begun : now, error);
 }
 
 enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,

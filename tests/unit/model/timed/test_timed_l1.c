@@ -67,15 +67,15 @@ struct access {
     struct fth_cache_run run; /* bytes 0: all bytes of the sectors */
 };
 
-/* Performs an access. Returns when its data arrives, and sets when it is accepted; both from `now`
- * on. */
+/* Performs an access. Returns when its data arrives, and sets when its lookup begins; both from
+ * `now` on. */
 static uint64_t perform(struct fixture *fixture, struct access access, uint64_t now,
-                        uint64_t *accepted)
+                        uint64_t *begun)
 {
     const uint32_t lines = access.lines ? access.lines : 1;
     struct fth_timed_access *timed =
         calloc(1, sizeof *timed + lines * (sizeof *timed->lines + sizeof access.run));
-    uint64_t done = 0;
+    struct fth_l1_times times = {0};
     assert_non_null(timed);
     timed->line_count = (uint16_t)lines;
     timed->cycles = (uint16_t)(access.cycles ? access.cycles : lines);
@@ -88,11 +88,10 @@ static uint64_t perform(struct fixture *fixture, struct access access, uint64_t 
     for (uint32_t i = 0; i < lines; i++)
         memcpy((char *)(timed->lines + lines) + i * sizeof access.run, &access.run,
                sizeof access.run);
-    assert_true(
-        fth_timed_l1s_access(fixture->l1s, access.sm, timed, access.kind, now, accepted, &done));
-    *accepted -= now;
+    assert_true(fth_timed_l1s_access(fixture->l1s, access.sm, timed, access.kind, now, &times));
+    *begun = times.begun - now;
     free(timed);
-    return done - now;
+    return times.done - now;
 }
 
 static uint64_t run(struct fixture *fixture, struct access access, uint64_t now)
@@ -175,7 +174,7 @@ static void an_l1_processes_lines_one_after_the_other(void **state)
     assert_int_equal(accepted, 0);
     assert_int_equal(perform(&fixture, (struct access){.sectors = 1}, LATER, &accepted),
                      4 * 4 + L1_HIT);
-    assert_int_equal(accepted, 4 * 4);
+    assert_int_equal(accepted, 4); /* the lines of the access before are looked up in a cycle */
     assert_int_equal(perform(&fixture, (struct access){.sm = 1, .sectors = 1}, LATER, &accepted),
                      L2_HIT);
     assert_int_equal(accepted, 0);
@@ -187,8 +186,15 @@ static void an_access_occupies_the_l1_for_its_cycles(void **state)
 {
     (void)state;
     static const struct {
-        uint32_t lines, cycles, last; /* last: when the last line is processed, in ticks */
-    } rows[] = {{4, 1, 3}, {4, 2, 6}, {1, 5, 0}, {2, 10, 20}, {8, 2, 7}};
+        uint32_t lines, cycles;
+        uint32_t last, next; /* when the last hit is delivered, and the next lookup, in ticks */
+    } rows[] = {{4, 1, 3, 4},
+                {4, 2, 6, 4},
+                {1, 5, 0, 4},
+                {2, 10, 20, 4},
+                {8, 2, 7, 2 * 4},
+                {9, 9, 8 * 4, 3 * 4},
+                {1, 100, 0, (100 - 64) * 4}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fixture fixture = begin(none, costs);
         const struct access access = {
@@ -198,9 +204,30 @@ static void an_access_occupies_the_l1_for_its_cycles(void **state)
         assert_int_equal(perform(&fixture, access, LATER, &begun), rows[i].last + L1_HIT);
         assert_int_equal(begun, 0);
         perform(&fixture, access, LATER, &begun);
-        assert_int_equal(begun, rows[i].cycles * 4);
+        assert_int_equal(begun, rows[i].next);
         end(&fixture);
     }
+}
+
+/* Data that comes from the L2 waits for that of earlier accesses, and does not delay hits. */
+static void data_from_the_l2_waits_for_hits(void **state)
+{
+    (void)state;
+    const struct access hit = {.sectors = 1, .cycles = 60};
+    const struct access miss = {.line = 4096, .sectors = 1, .cycles = 50};
+    struct access other = miss;
+    struct fixture fixture = begin(none, costs);
+    run(&fixture, hit, 0);
+    other.sm = 1;
+    run(&fixture, other, 0); /* the L2 has the line */
+    assert_int_equal(run(&fixture, hit, LATER), L1_HIT);
+    assert_int_equal(run(&fixture, miss, LATER), 60 * 4 + L2_HIT);
+    assert_int_equal(run(&fixture, hit, LATER), 60 * 4 + L1_HIT);
+    const struct access bypassing = {
+        .sectors = 1, .flags = FTH_LINE_REQUEST_BYPASS_L1 | FTH_LINE_REQUEST_NO_ALLOCATE};
+    /* Until 120 cycles, hits are delivered, and the miss takes 50. */
+    assert_int_equal(run(&fixture, bypassing, LATER), (60 + 50 + 60) * 4 + L2_HIT);
+    end(&fixture);
 }
 
 static void shared_requests_occupy_the_l1(void **state)
@@ -462,6 +489,7 @@ int main(void)
         cmocka_unit_test(a_line_arrives_as_a_whole),
         cmocka_unit_test(an_l1_processes_lines_one_after_the_other),
         cmocka_unit_test(an_access_occupies_the_l1_for_its_cycles),
+        cmocka_unit_test(data_from_the_l2_waits_for_hits),
         cmocka_unit_test(shared_requests_occupy_the_l1),
         cmocka_unit_test(launches_begin_with_empty_l1s),
         cmocka_unit_test(l1s_can_change_their_size),

@@ -220,7 +220,10 @@ static void the_oldest_warp_gets_the_next_place_in_the_queue(void **state)
     row.sets[3] = "0";
     row.cycles = 55 + 100 + 2 + 100;
     expect_cycles(&row);
-    row.sets[3] = "3"; /* room for warps 1 and 3 */
+    row.sets[3] = "10"; /* warp 0 takes 8 places, and there is room for warps 1 and 3 */
+    expect_cycles(&row);
+    row.sets[3] = "9"; /* for warp 1 */
+    row.cycles = 54 + 100 + 2 + 100;
     expect_cycles(&row);
 }
 
