@@ -524,7 +524,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         0,
                         1e6,
                         NULL,
-                        {"34"},
+                        {"24"},
                         NULL},
     [FTH_KEY_STORE_MERGE_CYCLES -
         FTH_KEY_SMS] = {"time.store_merge_cycles",
