@@ -5,8 +5,8 @@
  * are done; the group takes as many steps as its slowest cluster. The causes of misses (shadow.c)
  * depend on the order of all requests, so with them all banks are one cluster.
  *
- * The queue of a bank is a part of level->queue. In each step, its first requests, one per port, are
- * attempted; those that fail stay in front of the others.
+ * The queue of a bank is a part of level->queue. In each step, its first requests, one per port,
+ * are attempted; those that fail stay in front of the others.
  *
  * Most requests are reads that find either all their sectors in the cache or nothing of their line.
  * This file processes them itself, whether they merge with a miss in flight or not. It calls
@@ -127,10 +127,10 @@ static FTH_INLINE enum fth_attempt_outcome read_simply(const struct banks *banks
     struct fth_cache_location *location = access->location;
     struct fth_mshr *mshr = unit->mshr;
     const bool present = location->slot != FTH_NO_SLOT;
-    const enum fth_merge merge = fth_mshr_may_contain(mshr, request->line)
-                                     ? fth_mshr_merge_any(mshr, request->line, request->sectors,
-                                                          level->shape.mshr_merges)
-                                     : FTH_MERGE_NONE;
+    const enum fth_merge merge =
+        fth_mshr_may_contain(mshr, request->line)
+            ? fth_mshr_merge_any(mshr, request->line, request->sectors, level->shape.mshr_merges)
+            : FTH_MERGE_NONE;
     if (merge == FTH_MERGE_FAILED || (merge == FTH_MERGE_NONE && !present && fth_mshr_full(mshr))) {
         level->totals.fails++;
         return FTH_ATTEMPT_FAIL;
@@ -203,14 +203,9 @@ static FTH_INLINE void run_cluster(const struct banks *banks, struct fth_unit *f
                 remove_done(level->queue, unit, ports);
         }
         left -= done;
-        level->step++;
-        if (done)
-            continue;
-        const uint64_t next = next_change(level, first, end);
-        if (next != UINT64_MAX && next > level->step) { /* all fail again until then */
-            level->totals.fails += (next - level->step) * tried;
-            level->step = next;
-        }
+        fth_cache_level_end_step(level);
+        if (!done)
+            fth_cache_level_skip_steps(level, tried, next_change(level, first, end));
     }
 }
 
@@ -221,7 +216,7 @@ static bool run_banks(const struct banks *banks, size_t count,
     struct fth_cache_level *level = banks->level;
     struct fth_port_access access = {.next_level = next_level};
     struct fth_read_tally tally = {0};
-    const uint64_t start = level->step;
+    const uint64_t start = level->step, steps_before = level->totals.steps;
     uint64_t last = start;
     enqueue(level, count);
     for (size_t u = 0, end; u < level->unit_count; u = end) {
@@ -233,7 +228,7 @@ static bool run_banks(const struct banks *banks, size_t count,
         last = level->step > last ? level->step : last;
     }
     level->step = last;
-    level->totals.steps += last - start;
+    level->totals.steps = steps_before + last - start;
     fth_read_tally_count(&tally, banks->counts);
     return !level->failed;
 }

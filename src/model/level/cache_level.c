@@ -251,8 +251,9 @@ static bool reserve(struct fth_cache_level *level, size_t count)
     return true;
 }
 
-/* Finds the set and slot of every request before the first of them changes the cache. Without
- * writes between the lookups, the host CPU can execute several lookups at the same time. */
+/* Finds the set of every request and, with one bank, its slot before the first of them changes the
+ * cache. Without writes between the lookups, the host CPU can execute several lookups at the same
+ * time. With several banks, most slots would have to be found again. */
 static void locate_lines(struct fth_cache_level *level, const struct fth_line_request *requests,
                          size_t count)
 {
@@ -261,7 +262,7 @@ static void locate_lines(struct fth_cache_level *level, const struct fth_line_re
     for (size_t i = 0; i < count && level->unit_count > 1; i++) {
         uint64_t local;
         level->unit_of[i] = (uint32_t)find_unit(level, requests[i].line, &local);
-        locations[i] = fth_cache_locate(level->units[level->unit_of[i]].cache, local);
+        locations[i] = fth_cache_locate_set(level->units[level->unit_of[i]].cache, local);
     }
     for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOCATE_MAX) {
         const size_t here = count - done < FTH_LOCATE_MAX ? count - done : FTH_LOCATE_MAX;

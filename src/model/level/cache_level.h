@@ -158,8 +158,8 @@ static inline void fth_read_tally_begin(struct fth_read_tally *tally, uint32_t i
 /* ---- banks.c ---- */
 
 /* Run a group of requests in steps, until all of them are done; false: out of memory. The locations
- * must be set. The first function needs several banks or an arbitrary order of warps, the second one
- * bank and requests in ascending order of warps. */
+ * must be set. The first function needs several banks or an arbitrary order of warps, the second
+ * one bank and requests in ascending order of warps. */
 bool fth_cache_level_run_banks(struct fth_cache_level *level, struct fth_line_request *requests,
                                size_t count, const struct fth_cache_run *runs,
                                struct fth_model_counts *counts,
