@@ -33,13 +33,9 @@ static inline enum fth_cache_outcome classify(uint32_t slot, uint64_t missing)
 }
 
 FTH_CLONES
-static enum fth_cache_outcome write_range(struct fth_cache *cache,
-                                          struct fth_cache_location *location,
-                                          struct fth_access_range range,
-                                          struct fth_cache_result *result)
+static void write_range(struct fth_cache *cache, struct fth_cache_location *location,
+                        struct fth_access_range range, struct fth_cache_result *result)
 {
-    const enum fth_cache_outcome outcome =
-        classify(location->slot, find_missing(cache, location->slot, range));
     result->sectors = range.sectors;
     result->evicted = false;
     result->distance = UINT32_MAX;
@@ -48,7 +44,6 @@ static enum fth_cache_outcome write_range(struct fth_cache *cache,
     cache->write->write(cache, range, location->slot, result);
     location->slot =
         result->way == FTH_NO_WAY ? FTH_NO_SLOT : fth_set_first(cache, location->set) + result->way;
-    return outcome;
 }
 
 enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
@@ -61,10 +56,12 @@ enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t addres
     struct fth_cache_location location = {range.line, range.set,
                                           fth_lookup_find(cache, range.set, range.line)};
     *result = (struct fth_cache_result){.set = range.set, .sectors = range.sectors};
-    if (kind == FTH_CACHE_WRITE)
-        return result->outcome = write_range(cache, &location, range, result);
     const uint64_t missing = find_missing(cache, location.slot, range);
     result->outcome = classify(location.slot, missing);
+    if (kind == FTH_CACHE_WRITE) {
+        write_range(cache, &location, range, result);
+        return result->outcome;
+    }
     fth_cache_fill(cache, &location, missing, result);
     result->fetch = missing;
     result->way = location.slot - fth_set_first(cache, range.set);
@@ -95,8 +92,8 @@ uint64_t fth_slot_unwritten_runs(const struct fth_cache *cache, uint32_t slot, u
     return wanted;
 }
 
-enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
-                                       struct fth_cache_run run, struct fth_cache_result *result)
+void fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
+                     struct fth_cache_run run, struct fth_cache_result *result)
 {
     const struct fth_access_range range = {
         .line = location->line,
@@ -104,7 +101,7 @@ enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache
         .to = run.from + run.bytes,
         .sectors = fth_sectors_of(cache->sector_shift, run.from, run.from + run.bytes),
         .set = location->set};
-    return write_range(cache, location, range, result);
+    write_range(cache, location, range, result);
 }
 
 uint64_t fth_cache_held(const struct fth_cache *cache, const struct fth_cache_location *location,

@@ -145,6 +145,9 @@ static inline struct fth_cache_location fth_cache_locate(const struct fth_cache 
                                                          uint64_t address);
 static inline struct fth_cache_location fth_cache_locate_in(const struct fth_cache *cache,
                                                             uint32_t first, uint64_t address);
+/* The same without a search for the line: the caller calls fth_cache_locate_again() later. */
+static inline struct fth_cache_location fth_cache_locate_set(const struct fth_cache *cache,
+                                                             uint64_t address);
 enum { FTH_LOCATE_MAX = 64 };
 /* Finds the locations of `count` lines, given by their numbers; at most FTH_LOCATE_MAX. */
 void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
@@ -177,8 +180,8 @@ static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_
                                       uint64_t sectors, struct fth_cache_result *result);
 /* Writes bytes of the line. In `result`, it sets sectors, way, distance, the members about the
  * evicted line, and either below (write-evict, write-through) or dirtied (write-back). */
-enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
-                                       struct fth_cache_run run, struct fth_cache_result *result);
+void fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
+                     struct fth_cache_run run, struct fth_cache_result *result);
 /* The eviction priority of a line. It changes the victim that the policy would choose: a FIRST line
  * is evicted before all others, a LAST line only if the set has no other lines. */
 enum fth_cache_priority { FTH_CACHE_NORMAL, FTH_CACHE_FIRST, FTH_CACHE_LAST };

@@ -476,6 +476,13 @@ static inline struct fth_cache_location fth_cache_locate(const struct fth_cache 
     return fth_cache_locate_in(cache, 0, address);
 }
 
+static inline struct fth_cache_location fth_cache_locate_set(const struct fth_cache *cache,
+                                                             uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    return (struct fth_cache_location){line, fth_index_set(&cache->index, line), FTH_NO_SLOT};
+}
+
 /* The same as fth_cache_prepare() for a row of the policy clock. */
 static inline uint32_t fth_cache_prepare_row(const struct fth_cache *cache, uint32_t row)
 {

@@ -128,11 +128,32 @@ static uint32_t place(struct fth_cache *cache, uint32_t set, struct fth_cache_re
     return slot;
 }
 
+/* The most frequent case of place(): a full narrow set of an LRU cache without priorities. */
+static inline bool replaces_oldest(const struct fth_cache *cache, uint32_t set)
+{
+    return cache->narrow_sets && cache->distances && !cache->priorities &&
+           cache->narrow_sets[set].count ==
+               fth_set_first(cache, set + 1) - fth_set_first(cache, set);
+}
+
+static inline uint32_t replace_oldest(struct fth_cache *cache, uint32_t set,
+                                      struct fth_cache_result *result)
+{
+    struct fth_narrow_set *narrow = &cache->narrow_sets[set];
+    const uint64_t way = narrow->order >> 4 * (narrow->count - 1) & 15;
+    const uint64_t in_use = UINT64_MAX >> (64 - 4 * narrow->count);
+    const uint32_t slot = fth_set_first(cache, set) + (uint32_t)way;
+    narrow->order = (narrow->order << 4 & in_use) | way;
+    report_eviction(cache, slot, result);
+    return slot;
+}
+
 uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
                            struct fth_cache_result *result)
 {
-    const uint32_t slot = cache->policy->place ? cache->policy->place(cache, set, line, result)
-                                               : place(cache, set, result);
+    const uint32_t slot = replaces_oldest(cache, set) ? replace_oldest(cache, set, result)
+                          : cache->policy->place ? cache->policy->place(cache, set, line, result)
+                                                 : place(cache, set, result);
     cache->lines[slot].number = line;
     cache->lines[slot].valid = 0;
     if (cache->priorities)

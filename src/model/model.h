@@ -11,10 +11,10 @@
  *
  * level/: one cache at a time (level.h)
  *   coalesce.c      warp accesses to line requests   mshr.c          misses in flight
- *   cache_level.c   one cache: banks, ports, steps   attempt.c       one attempt of one request
- *   single_bank.c   fast path for one bank           l2_sides.c      L2 sides, and memory
- *   lru_stack.c     L1s that differ only in ways     distance.c      exact stack distances
- *   shadow.c        why reads miss
+ *   cache_level.c   one cache: banks, ports, MSHRs   attempt.c       one attempt of one request
+ *   banks.c         the steps of several banks       single_bank.c   the steps of one bank
+ *   lru_stack.c     L1s that differ only in ways     l2_sides.c      L2 sides, and memory
+ *   shadow.c        why reads miss                   distance.c      exact stack distances
  *
  * run/: a trace through the caches of one or several models (run.h)
  *   waves.c         reads the trace, wave by wave    model_run.c     one model

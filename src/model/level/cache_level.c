@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT32_MAX
-
 /* ---- creation ---- */
 
 bool fth_shape_is_bound(const struct fth_shape *shape)
@@ -72,7 +70,6 @@ static enum fth_status create_units(struct fth_cache_level *level, struct fth_er
         FTH_TRY(fth_mshr_create(shape->mshr_size, &level->mshrs[i], error));
     for (size_t i = 0; i < level->unit_count; i++) {
         struct fth_unit *unit = &level->units[i];
-        unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_set_index(shape, i)];
         FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, 1, &unit->cache, error));
         if (fth_shape_is_bound(shape))
@@ -135,7 +132,7 @@ void fth_cache_level_destroy(struct fth_cache_level *level)
         free(level->totals.profile[i]);
     free(level->units);
     free(level->mshrs);
-    free(level->next);
+    free(level->queue);
     free(level->scheduled);
     free(level->locations);
     free(level->unit_of);
@@ -245,7 +242,7 @@ static bool reserve(struct fth_cache_level *level, size_t count)
     const size_t wanted = count > each ? count : each;
     if (wanted <= level->capacity)
         return true;
-    if (!resize((void **)&level->next, wanted, sizeof *level->next) ||
+    if (!resize((void **)&level->queue, wanted, sizeof *level->queue) ||
         !resize((void **)&level->scheduled, wanted, sizeof *level->scheduled) ||
         !resize((void **)&level->unit_of, wanted, sizeof *level->unit_of) ||
         !resize((void **)&level->locations, wanted, sizeof *level->locations))
@@ -254,8 +251,9 @@ static bool reserve(struct fth_cache_level *level, size_t count)
     return true;
 }
 
-/* Finds the set and slot of every request before the first of them changes the cache. Without
- * writes between the lookups, the host CPU can execute several lookups at the same time. */
+/* Finds the set of every request and, with one bank, its slot before the first of them changes the
+ * cache. Without writes between the lookups, the host CPU can execute several lookups at the same
+ * time. With several banks, most slots would have to be found again. */
 static void locate_lines(struct fth_cache_level *level, const struct fth_line_request *requests,
                          size_t count)
 {
@@ -264,7 +262,7 @@ static void locate_lines(struct fth_cache_level *level, const struct fth_line_re
     for (size_t i = 0; i < count && level->unit_count > 1; i++) {
         uint64_t local;
         level->unit_of[i] = (uint32_t)find_unit(level, requests[i].line, &local);
-        locations[i] = fth_cache_locate(level->units[level->unit_of[i]].cache, local);
+        locations[i] = fth_cache_locate_set(level->units[level->unit_of[i]].cache, local);
     }
     for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOCATE_MAX) {
         const size_t here = count - done < FTH_LOCATE_MAX ? count - done : FTH_LOCATE_MAX;
@@ -273,64 +271,6 @@ static void locate_lines(struct fth_cache_level *level, const struct fth_line_re
             lines[i] = requests[done + i].line >> cache->line_shift;
         fth_cache_locate_all(cache, lines, here, locations + done);
     }
-}
-
-static void enqueue(struct fth_cache_level *level, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct fth_unit *unit = &level->units[level->unit_count > 1 ? level->unit_of[i] : 0];
-        level->next[i] = NONE;
-        if (unit->head == NONE)
-            unit->head = (uint32_t)i;
-        else
-            level->next[unit->tail] = (uint32_t)i;
-        unit->tail = (uint32_t)i;
-    }
-}
-
-/* Selects the requests that reach a port in this step and returns their number. They are sorted by
- * warp, and within a warp by bank. In Table 3, A and C of {A, B, C, D} get the two registers; in
- * the next step, B and D go before the requests of the second warp. Insertion sort is fast here
- * because the requests are mostly in order. */
-static size_t schedule_step(struct fth_cache_level *level, const struct fth_line_request *requests)
-{
-    size_t count = 0;
-    for (size_t u = 0; u < level->unit_count; u++) {
-        uint32_t at = level->units[u].head;
-        for (uint64_t port = 0; port < level->shape.ports && at != NONE; port++) {
-            size_t place = count++;
-            for (; place && requests[level->scheduled[place - 1]].warp > requests[at].warp; place--)
-                level->scheduled[place] = level->scheduled[place - 1];
-            level->scheduled[place] = at;
-            at = level->next[at];
-        }
-    }
-    return count;
-}
-
-static void dequeue(struct fth_cache_level *level, struct fth_unit *unit, uint32_t request)
-{
-    uint32_t before = NONE;
-    uint32_t *link = &unit->head;
-    while (*link != request) {
-        before = *link;
-        link = &level->next[*link];
-    }
-    *link = level->next[request];
-    if (unit->tail == request)
-        unit->tail = before;
-}
-
-/* The next step in which an MSHR becomes free or a line arrives; UINT64_MAX: none. */
-static uint64_t next_change(const struct fth_cache_level *level)
-{
-    uint64_t next = UINT64_MAX;
-    for (size_t i = 0; i < level->mshr_count; i++) {
-        fth_mshr_step(level->mshrs[i], level->step - 1);
-        const uint64_t change = fth_mshr_next(level->mshrs[i]);
-        next = change < next ? change : next;
-    }
-    return next;
 }
 
 static bool in_order(const struct fth_line_request *requests, size_t count)
@@ -352,31 +292,7 @@ static bool run_group(struct fth_cache_level *level, struct fth_line_request *re
     locate_lines(level, requests, count);
     if (level->unit_count == 1 && in_order(requests, count))
         return fth_cache_level_run_single(level, requests, count, runs, counts, next_level);
-    enqueue(level, count);
-    for (size_t left = count; left && !level->failed;) {
-        const size_t tried = schedule_step(level, requests);
-        size_t done = 0;
-        for (size_t i = 0; i < tried; i++) {
-            const uint32_t at = level->scheduled[i];
-            struct fth_line_request *request = &requests[at];
-            const size_t unit = level->unit_count > 1 ? level->unit_of[at] : 0;
-            struct fth_port_access access = {.unit = unit,
-                                             .location = &level->locations[at],
-                                             .request = request,
-                                             .runs = runs ? runs + request->run : NULL,
-                                             .counts = &counts[request->instruction],
-                                             .next_level = next_level};
-            if (fth_cache_level_attempt(level, &access) == FTH_ATTEMPT_FAIL)
-                continue;
-            dequeue(level, &level->units[unit], at);
-            done++;
-        }
-        left -= done;
-        fth_cache_level_end_step(level);
-        if (!done)
-            fth_cache_level_skip_steps(level, tried, next_change(level));
-    }
-    return !level->failed;
+    return fth_cache_level_run_banks(level, requests, count, runs, counts, next_level);
 }
 
 bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request *requests,

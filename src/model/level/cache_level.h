@@ -1,6 +1,6 @@
-/* Internals of a simulated cache, shared by cache_level.c (its steps), attempt.c (one attempt of
- * one request), bound.c (the same for Belady's bound) and single_bank.c (fast path for one bank).
- */
+/* Internals of a simulated cache, shared by cache_level.c, attempt.c (one attempt of one request),
+ * bound.c (the same for Belady's bound), banks.c (the steps of several banks) and single_bank.c
+ * (those of one bank). */
 #ifndef FTH_MODEL_CACHE_LEVEL_H
 #define FTH_MODEL_CACHE_LEVEL_H
 
@@ -11,7 +11,7 @@ struct fth_unit {
     struct fth_cache *cache;   /* with Belady's bound it stays empty and only maps lines to sets */
     struct fth_belady *belady; /* NULL: the cache has a replacement policy */
     struct fth_mshr *mshr;     /* the MSHR set of its partition; borrowed */
-    uint32_t head, tail;       /* first and last request in the queue; UINT32_MAX: it is empty */
+    uint32_t head, end;        /* its requests are queue[head] to queue[end - 1] of the level */
 };
 
 /* Addresses are distributed over `count` parts in pieces of `bytes`. */
@@ -30,9 +30,10 @@ struct fth_cache_level {
     size_t mshr_count;
     uint64_t step;
     struct fth_cache_level_totals totals;
-    uint32_t *next; /* next request in the same queue */
-    uint32_t
-        *scheduled; /* requests that reach a port in a step; single_bank.c: those that failed */
+    uint32_t *queue; /* indices of the requests that wait for each unit */
+    /* banks.c: the places in `queue` of the requests that reach a port in a step; single_bank.c:
+     * the requests that failed */
+    uint32_t *scheduled;
     /* Set and slot of each request. Valid before the first step; recheck the slot afterwards. */
     struct fth_cache_location *locations;
     uint32_t *unit_of;               /* unit of each request, if there are several */
@@ -128,10 +129,44 @@ uint64_t fth_cache_level_read_bound(struct fth_cache_level *level,
 uint64_t fth_cache_level_fills(const struct fth_shape *shape,
                                const struct fth_line_request *request, uint64_t sectors);
 
+/* Counts of consecutive reads of one instruction that are not yet in its counts. */
+struct fth_read_tally {
+    uint32_t instruction;
+    uint64_t requests, sectors, hits, merges;
+};
+/* Adds the tally to the counts of its instruction and resets it. */
+static inline void fth_read_tally_count(struct fth_read_tally *tally,
+                                        struct fth_model_counts *counts)
+{
+    struct fth_model_counts *own = &counts[tally->instruction];
+    own->requests[FTH_TRACE_READ] += tally->requests;
+    own->sectors[FTH_TRACE_READ] += tally->sectors;
+    own->hits[FTH_TRACE_READ] += tally->hits;
+    own->merges[FTH_TRACE_READ] += tally->merges;
+    *tally = (struct fth_read_tally){.instruction = tally->instruction};
+}
+/* Makes the tally one of this instruction. */
+static inline void fth_read_tally_begin(struct fth_read_tally *tally, uint32_t instruction,
+                                        struct fth_model_counts *counts)
+{
+    if (instruction == tally->instruction)
+        return;
+    fth_read_tally_count(tally, counts);
+    tally->instruction = instruction;
+}
+
+/* ---- banks.c ---- */
+
+/* Run a group of requests in steps, until all of them are done; false: out of memory. The locations
+ * must be set. The first function needs several banks or an arbitrary order of warps, the second
+ * one bank and requests in ascending order of warps. */
+bool fth_cache_level_run_banks(struct fth_cache_level *level, struct fth_line_request *requests,
+                               size_t count, const struct fth_cache_run *runs,
+                               struct fth_model_counts *counts,
+                               const struct fth_next_level *next_level);
+
 /* ---- single_bank.c ---- */
 
-/* fth_cache_level_run() for caches with one bank and requests in ascending order of warps. The
- * locations must be set. */
 bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_request *requests,
                                 size_t count, const struct fth_cache_run *runs,
                                 struct fth_model_counts *counts,

@@ -137,6 +137,8 @@ const struct fth_cache_level_totals *fth_l2_totals(const struct fth_l2 *l2, uint
  */
 static uint64_t home_of(const struct fth_l2 *l2, uint64_t line)
 {
+    if (l2->side_count == 1)
+        return 0;
     if (l2->side_count == 2)
         return (uint64_t)__builtin_parityll(line & l2->home_mask);
     return (uint64_t)__builtin_popcountll(line & l2->home_mask) % l2->side_count;

@@ -26,32 +26,14 @@ struct single_bank {
     bool fast_path;
 };
 
-/* Counts of consecutive reads of one instruction that are not yet in `counts`. */
-struct tally {
-    uint32_t instruction;
-    uint64_t requests, sectors, hits;
-};
-
-/* Adds the tally to the counts of its instruction and resets it. */
-static void count_reads(const struct single_bank *bank, struct tally *tally)
-{
-    struct fth_model_counts *counts = &bank->counts[tally->instruction];
-    counts->hits[FTH_TRACE_READ] += tally->hits;
-    counts->requests[FTH_TRACE_READ] += tally->requests;
-    counts->sectors[FTH_TRACE_READ] += tally->sectors;
-    tally->requests = tally->sectors = tally->hits = 0;
-}
-
 /* Counts a read of which either all sectors hit or none. */
 static FTH_INLINE void count_read(const struct single_bank *bank,
                                   const struct fth_line_request *request, uint32_t distance,
-                                  bool hits, struct tally *tally)
+                                  bool hits, struct fth_read_tally *tally)
 {
     const unsigned sectors = (unsigned)__builtin_popcountll(request->sectors);
     bank->profile[distance < bank->last ? distance : bank->last] += sectors;
-    if (request->instruction != tally->instruction)
-        count_reads(bank, tally);
-    tally->instruction = request->instruction;
+    fth_read_tally_begin(tally, request->instruction, bank->counts);
     tally->requests++;
     tally->sectors += sectors;
     tally->hits += hits ? sectors : 0;
@@ -78,7 +60,7 @@ static FTH_INLINE bool is_hit(const struct single_bank *bank, size_t at)
            is_simple_read(bank, request);
 }
 
-static FTH_INLINE void hit(const struct single_bank *bank, size_t at, struct tally *tally)
+static FTH_INLINE void hit(const struct single_bank *bank, size_t at, struct fth_read_tally *tally)
 {
     const struct fth_cache_location *location = &bank->level->locations[at];
     const uint32_t distance = fth_slot_use(bank->unit->cache, location->set, location->slot);
@@ -97,7 +79,7 @@ static FTH_INLINE bool is_absent(const struct single_bank *bank, size_t at)
 
 /* Processes a simple read of an absent line; an MSHR must be free. */
 static FTH_INLINE void miss(const struct single_bank *bank, struct fth_port_access *access,
-                            struct tally *tally)
+                            struct fth_read_tally *tally)
 {
     struct fth_cache_level *level = bank->level;
     struct fth_line_request *request = access->request;
@@ -114,14 +96,14 @@ static FTH_INLINE void miss(const struct single_bank *bank, struct fth_port_acce
  * returns its index. Hits do not move lines to other slots, so a series of them is checked before
  * the first is counted. *used_ports gets the number of ports taken in the unfinished step. */
 static size_t run_simple_reads(const struct single_bank *shared, size_t next, size_t end,
-                               size_t *used_ports, struct tally *saved_tally,
+                               size_t *used_ports, struct fth_read_tally *saved_tally,
                                struct fth_port_access *access)
 {
     const struct single_bank copy = *shared,
                              *bank = &copy; /* a local copy, which no store can alias */
     struct fth_cache_level *level = bank->level;
     const size_t ports = (size_t)level->shape.ports;
-    struct tally tally = *saved_tally;
+    struct fth_read_tally tally = *saved_tally;
     size_t port = 0;
     for (;;) {
         const size_t first = next;
@@ -151,7 +133,7 @@ static size_t run_simple_reads(const struct single_bank *shared, size_t next, si
 
 /* Tries a waiting request at a port; true: it is done. Marks it ABSENT if its line is. */
 static FTH_INLINE bool try_request(const struct single_bank *bank, uint32_t *waiting,
-                                   struct tally *tally, struct fth_port_access *access)
+                                   struct fth_read_tally *tally, struct fth_port_access *access)
 {
     struct fth_cache_level *level = bank->level;
     const uint32_t at = *waiting & ~ABSENT;
@@ -197,7 +179,7 @@ static bool run_requests(const struct single_bank *bank, size_t count,
 {
     struct fth_cache_level *level = bank->level;
     struct fth_port_access access = {.unit = 0, .next_level = next_level};
-    struct tally tally = {0};
+    struct fth_read_tally tally = {0};
     uint32_t *waiting = level->scheduled;
     size_t next = 0, waiting_count = 0, used_ports = 0;
     while ((waiting_count || next < count) && !level->failed) {
@@ -226,7 +208,7 @@ static bool run_requests(const struct single_bank *bank, size_t count,
         used_ports = 0;
         waiting_count = left;
     }
-    count_reads(bank, &tally);
+    fth_read_tally_count(&tally, bank->counts);
     return !level->failed;
 }
 

@@ -70,9 +70,7 @@ static void locations_follow_their_line(void **state)
     assert_int_equal(fth_cache_held(cache, &location, 15), 6);
     assert_int_equal(fth_cache_missing(cache, &location, 15, NULL, 0), 9);
     /* A write of a part of sector 0: it is held, but it is not valid. */
-    assert_int_equal(
-        fth_cache_write(cache, &location, (struct fth_cache_run){.from = 4, .bytes = 8}, &result),
-        FTH_CACHE_SECTOR_MISS);
+    fth_cache_write(cache, &location, (struct fth_cache_run){.from = 4, .bytes = 8}, &result);
     assert_int_equal(location.slot, 2);
     assert_int_equal(result.way, 0);
     assert_int_equal(fth_cache_held(cache, &location, 15), 7);
@@ -82,9 +80,7 @@ static void locations_follow_their_line(void **state)
     assert_int_equal(fth_cache_missing(cache, &location, 1, &beyond, 1), 1);
     /* A write of another line takes the other way. */
     struct fth_cache_location other = fth_cache_locate(cache, 640);
-    assert_int_equal(
-        fth_cache_write(cache, &other, (struct fth_cache_run){.from = 0, .bytes = 32}, &result),
-        FTH_CACHE_LINE_MISS);
+    fth_cache_write(cache, &other, (struct fth_cache_run){.from = 0, .bytes = 32}, &result);
     assert_int_equal(other.slot, 3);
     assert_int_equal(result.way, 1);
     assert_int_equal(fth_cache_held(cache, &other, 15), 1);
@@ -128,8 +124,7 @@ static void writes_report_where_the_line_is(void **state)
             .line_bytes = 128, .sets = 1, .ways = 2, .write = rows[i].write};
         assert_int_equal(fth_cache_create(&config, &cache, NULL), FTH_OK);
         struct fth_cache_location location = fth_cache_locate(cache, 128);
-        (void)fth_cache_write(cache, &location, (struct fth_cache_run){.from = 0, .bytes = 128},
-                              &result);
+        fth_cache_write(cache, &location, (struct fth_cache_run){.from = 0, .bytes = 128}, &result);
         assert_int_equal(location.slot != FTH_NO_SLOT, rows[i].allocates);
         assert_int_equal(fth_cache_probe(cache, 128, 128) == FTH_CACHE_HIT, rows[i].allocates);
         fth_cache_destroy(cache);
