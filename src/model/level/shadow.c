@@ -20,7 +20,7 @@ enum {
     /* Size of the queue, divided by the lines of the cache. Chosen: with more, old uses are removed
      * less often, and the queue takes more memory. */
     QUEUE_FACTOR = 4,
-    USES_AHEAD = 16, /* chosen: so many uses take longer than the latency of the host's memory */
+    USES_AHEAD = 16, /* chosen: 16 uses take longer than the latency of the host's memory */
     SECTORS_PER_WORD = 8
 };
 
