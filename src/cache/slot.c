@@ -13,9 +13,24 @@ static uint64_t word_part(uint64_t word, uint64_t from, uint64_t to)
     return ~(uint64_t)0 >> (64 - (high - low)) << low;
 }
 
-/* Returns whether all bytes [from, to) are set in a byte mask. */
-static bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
+/* Whether the bytes [from, to) are in one 64-bit word of a byte mask. Most accesses write a few
+ * bytes, and a sector has 32; the functions below avoid their loops for these. */
+static inline bool in_one_word(uint64_t from, uint64_t to)
 {
+    return from / 64 == (to - 1) / 64;
+}
+
+/* Returns the bits of the bytes [from, to) in their word, if there is only one. */
+static inline uint64_t bits_in_word(uint64_t from, uint64_t to)
+{
+    return ~(uint64_t)0 >> (64 - (to - from)) << from % 64;
+}
+
+/* Returns whether all bytes [from, to) are set in a byte mask. */
+static inline bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
+{
+    if (in_one_word(from, to))
+        return !(~bytes[from / 64] & bits_in_word(from, to));
     for (uint64_t word = from / 64; word * 64 < to; word++) {
         uint64_t part = word_part(word, from, to);
         if ((bytes[word] & part) != part)
@@ -25,12 +40,25 @@ static bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
 }
 
 /* Returns whether any of the bytes [from, to) is set in a byte mask. */
-static bool any_byte_is_set(const uint64_t *bytes, uint64_t from, uint64_t to)
+static inline bool any_byte_is_set(const uint64_t *bytes, uint64_t from, uint64_t to)
 {
+    if (in_one_word(from, to))
+        return bytes[from / 64] & bits_in_word(from, to);
     for (uint64_t word = from / 64; word * 64 < to; word++)
         if (bytes[word] & word_part(word, from, to))
             return true;
     return false;
+}
+
+/* Sets the bytes [from, to) in a byte mask. */
+static inline void set_bytes(uint64_t *bytes, uint64_t from, uint64_t to)
+{
+    if (in_one_word(from, to)) {
+        bytes[from / 64] |= bits_in_word(from, to);
+        return;
+    }
+    for (uint64_t word = from / 64; word * 64 < to; word++)
+        bytes[word] |= word_part(word, from, to);
 }
 
 static void report_eviction(const struct fth_cache *cache, uint32_t slot,
@@ -227,8 +255,7 @@ void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_ra
     if (!cache->partial[slot])
         memset(bytes, 0, cache->byte_words * sizeof *bytes);
     cache->partial[slot] = true;
-    for (uint64_t word = range.from / 64; word * 64 < range.to; word++)
-        bytes[word] |= word_part(word, range.from, range.to);
+    set_bytes(bytes, range.from, range.to);
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
     for (uint64_t start = range.from & -sector_bytes; start < range.to; start += sector_bytes)
         if (bytes_are_set(bytes, start, start + sector_bytes))

@@ -214,6 +214,10 @@ void fth_shadow_use(struct fth_shadow *shadow, uint64_t line, uint32_t slot, uin
 void fth_shadow_complete(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
 /* An access removes these sectors, which the cache held, without a replacement. */
 void fth_shadow_remove(struct fth_shadow *shadow, uint64_t line, uint64_t sectors);
+/* Prefetch what these functions will need into the host's caches: first where the entry of the line
+ * is, some time later the entry. `slot`: where the line is; FTH_NO_SLOT: unknown, or nowhere. */
+void fth_shadow_prepare(const struct fth_shadow *shadow, uint64_t line, uint32_t slot);
+void fth_shadow_prepare_entry(const struct fth_shadow *shadow, uint64_t line, uint32_t slot);
 
 /* ---- belady.c ---- */
 

@@ -20,6 +20,7 @@ enum {
     /* Size of the queue, divided by the lines of the cache. Chosen: with more, old uses are removed
      * less often, and the queue takes more memory. */
     QUEUE_FACTOR = 4,
+    USES_AHEAD = 16, /* chosen: 16 uses take longer than the latency of the host's memory */
     SECTORS_PER_WORD = 8
 };
 
@@ -43,8 +44,8 @@ struct fth_shadow {
     uint64_t *entries;  /* [entry_count], each of sizeof(struct entry) and its masks */
     size_t entry_words; /* size of an entry */
     size_t entry_count, entry_capacity;
-    uint32_t *table; /* indices of entries, or NONE; open addressing */
-    unsigned table_bits;
+    uint32_t *table;                      /* indices of entries, or NONE; open addressing */
+    unsigned table_bits, most_table_bits; /* log2 of its length, and of that of its memory */
     /* Entries in the order of their uses. Use n is at queue[n & queue_mask]. The uses from `first`
      * to `end` - 1 are in the queue; `held_lines` of them are the last ones of their entries. */
     uint32_t *queue;
@@ -72,9 +73,18 @@ static uint64_t round_up(uint64_t number)
     return power;
 }
 
-static uint32_t *create_indices(size_t count)
+/* Allocates indices, on large pages if there are many, because they are used in random order. */
+static uint32_t *allocate_indices(size_t count)
 {
     uint32_t *indices = malloc(count * sizeof *indices);
+    if (indices)
+        fth_memory_use_large_pages(indices, count * sizeof *indices);
+    return indices;
+}
+
+static uint32_t *create_indices(size_t count)
+{
+    uint32_t *indices = allocate_indices(count);
     if (indices)
         memset(indices, 0xff, count * sizeof *indices); /* NONE */
     return indices;
@@ -88,8 +98,8 @@ static void free_arrays(struct fth_shadow *shadow)
     free(shadow->by_slot);
 }
 
-/* Empties the shadow and frees what it has grown to. */
-static bool restart(struct fth_shadow *shadow, uint64_t lines)
+/* Creates an empty shadow. */
+static bool start(struct fth_shadow *shadow, uint64_t lines)
 {
     const uint64_t uses = round_up(QUEUE_FACTOR * lines), slots = round_up(2 * lines);
     const size_t words = shadow->words;
@@ -98,13 +108,25 @@ static bool restart(struct fth_shadow *shadow, uint64_t lines)
                                   .words = words,
                                   .entry_words = sizeof(struct entry) / sizeof(uint64_t) + words,
                                   .table_bits = MIN_TABLE_BITS,
+                                  .most_table_bits = MIN_TABLE_BITS,
                                   .queue_mask = uses - 1,
                                   .slot_mask = (uint32_t)(slots - 1),
                                   .last = NONE};
     shadow->table = create_indices((size_t)1 << MIN_TABLE_BITS);
-    shadow->queue = malloc(uses * sizeof *shadow->queue);
+    shadow->queue = allocate_indices((size_t)uses);
     shadow->by_slot = create_indices((size_t)slots);
     return shadow->table && shadow->queue && shadow->by_slot;
+}
+
+/* Empties a shadow whose capacity stays the same. It keeps its memory, because a short launch would
+ * take less time than allocating it. `by_slot` keeps its content, which may be outdated anyway. */
+static void empty(struct fth_shadow *shadow)
+{
+    shadow->table_bits = MIN_TABLE_BITS;
+    memset(shadow->table, 0xff, sizeof *shadow->table << MIN_TABLE_BITS); /* NONE */
+    shadow->entry_count = 0;
+    shadow->first = shadow->end = shadow->held_lines = 0;
+    shadow->last = NONE;
 }
 
 enum fth_status fth_shadow_create(const struct fth_shape *shape, uint64_t lines,
@@ -116,7 +138,7 @@ enum fth_status fth_shadow_create(const struct fth_shape *shape, uint64_t lines,
     if (!shadow)
         return fth_no_memory(error, "model caches", NULL);
     shadow->words = (size_t)((sectors + SECTORS_PER_WORD - 1) / SECTORS_PER_WORD);
-    if (!restart(shadow, lines)) {
+    if (!start(shadow, lines)) {
         fth_shadow_destroy(shadow);
         return fth_no_memory(error, "model caches", NULL);
     }
@@ -134,8 +156,12 @@ void fth_shadow_destroy(struct fth_shadow *shadow)
 
 void fth_shadow_clear(struct fth_shadow *shadow, uint64_t lines)
 {
-    const bool failed = shadow->failed;
-    shadow->failed = !restart(shadow, lines) || failed;
+    if (shadow->failed)
+        return;
+    if (lines == shadow->lines)
+        empty(shadow);
+    else
+        shadow->failed = !start(shadow, lines);
 }
 
 bool fth_shadow_failed(const struct fth_shadow *shadow)
@@ -145,10 +171,16 @@ bool fth_shadow_failed(const struct fth_shadow *shadow)
 
 /* ---- entries ---- */
 
+/* Returns the index in the table at which the search for a line begins. */
+static size_t first_place(const struct fth_shadow *shadow, uint64_t line)
+{
+    return (size_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> (64 - shadow->table_bits));
+}
+
 static uint32_t *find_place(const struct fth_shadow *shadow, uint64_t line)
 {
     const size_t mask = ((size_t)1 << shadow->table_bits) - 1;
-    size_t at = (size_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> (64 - shadow->table_bits));
+    size_t at = first_place(shadow, line);
     while (shadow->table[at] != NONE && entry_at(shadow, shadow->table[at])->line != line)
         at = (at + 1) & mask;
     return &shadow->table[at];
@@ -170,13 +202,18 @@ static uint32_t find(struct fth_shadow *shadow, uint64_t line)
 /* Doubles the hash table. */
 static bool grow_table(struct fth_shadow *shadow)
 {
-    const size_t size = (size_t)2 << shadow->table_bits;
-    uint32_t *table = create_indices(size);
-    if (!table)
-        return false;
-    free(shadow->table);
-    shadow->table = table;
-    shadow->table_bits++;
+    const unsigned bits = shadow->table_bits + 1;
+    if (bits > shadow->most_table_bits) {
+        uint32_t *table = create_indices((size_t)1 << bits);
+        if (!table)
+            return false;
+        free(shadow->table);
+        shadow->table = table;
+        shadow->most_table_bits = bits;
+    } else {
+        memset(shadow->table, 0xff, sizeof *shadow->table << bits); /* NONE */
+    }
+    shadow->table_bits = bits;
     for (size_t i = 0; i < shadow->entry_count; i++)
         *find_place(shadow, entry_at(shadow, (uint32_t)i)->line) = (uint32_t)i;
     return true;
@@ -188,13 +225,16 @@ static uint32_t obtain(struct fth_shadow *shadow, uint64_t line)
     const uint32_t found = find(shadow, line);
     if (found != NONE || shadow->failed)
         return found;
+    const size_t bytes = shadow->entry_words * sizeof *shadow->entries;
+    const size_t capacity = shadow->entry_capacity;
     if (shadow->entry_count >= NONE ||
         (shadow->entry_count >= (size_t)1 << (shadow->table_bits - 1) && !grow_table(shadow)) ||
-        !fth_grow((void **)&shadow->entries, shadow->entry_count, &shadow->entry_capacity,
-                  shadow->entry_words * sizeof *shadow->entries)) {
+        !fth_grow((void **)&shadow->entries, shadow->entry_count, &shadow->entry_capacity, bytes)) {
         shadow->failed = true;
         return NONE;
     }
+    if (shadow->entry_capacity != capacity)
+        fth_memory_use_large_pages(shadow->entries, shadow->entry_capacity * bytes);
     const uint32_t entry = (uint32_t)shadow->entry_count;
     *find_place(shadow, line) = entry;
     shadow->entry_count++;
@@ -268,8 +308,13 @@ static void add_use(struct fth_shadow *shadow, uint32_t at)
     }
     shadow->queue[shadow->end & shadow->queue_mask] = at;
     entry->last_use = shadow->end++;
-    if (shadow->held_lines > shadow->lines)
-        remove_oldest(shadow);
+    if (shadow->held_lines <= shadow->lines)
+        return;
+    /* The entries at the front of the queue are rarely in the host's caches. */
+    if (shadow->end - shadow->first > USES_AHEAD)
+        __builtin_prefetch(
+            entry_at(shadow, shadow->queue[(shadow->first + USES_AHEAD) & shadow->queue_mask]));
+    remove_oldest(shadow);
 }
 
 /* ---- accesses ---- */
@@ -334,13 +379,17 @@ void fth_shadow_complete(struct fth_shadow *shadow, uint64_t line, uint64_t sect
         set_mask(shadow, entry, HELD, sectors, UINT64_MAX);
 }
 
-/* Returns the entry of a line that is in this slot of the cache, or NONE without memory. */
+/* Returns the entry of a line that is in this slot of the cache, or NONE without memory. A line
+ * that has just been allocated is the one that was found last; this avoids loading the entry of the
+ * line that was in the slot before. */
 static uint32_t obtain_in_slot(struct fth_shadow *shadow, uint64_t line, uint32_t slot)
 {
     if (shadow->failed)
         return NONE;
     uint32_t *known = &shadow->by_slot[slot & shadow->slot_mask];
-    if (*known == NONE || entry_at(shadow, *known)->line != line)
+    if (shadow->last != NONE && entry_at(shadow, shadow->last)->line == line)
+        *known = shadow->last;
+    else if (*known >= shadow->entry_count || entry_at(shadow, *known)->line != line)
         *known = obtain(shadow, line);
     return *known;
 }
@@ -363,4 +412,25 @@ void fth_shadow_remove(struct fth_shadow *shadow, uint64_t line, uint64_t sector
     const uint32_t entry = find(shadow, line);
     if (entry != NONE)
         set_mask(shadow, entry, REMOVED, sectors, UINT64_MAX);
+}
+
+/* ---- preparation ---- */
+
+/* Returns where the index of the entry of a line probably is. */
+static const uint32_t *likely_place(const struct fth_shadow *shadow, uint64_t line, uint32_t slot)
+{
+    return slot == FTH_NO_SLOT ? &shadow->table[first_place(shadow, line)]
+                               : &shadow->by_slot[slot & shadow->slot_mask];
+}
+
+void fth_shadow_prepare(const struct fth_shadow *shadow, uint64_t line, uint32_t slot)
+{
+    __builtin_prefetch(likely_place(shadow, line, slot));
+}
+
+void fth_shadow_prepare_entry(const struct fth_shadow *shadow, uint64_t line, uint32_t slot)
+{
+    const uint32_t entry = *likely_place(shadow, line, slot);
+    if (entry < shadow->entry_count)
+        __builtin_prefetch(entry_at(shadow, entry));
 }

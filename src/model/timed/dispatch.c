@@ -27,16 +27,16 @@ struct gpc {
 struct fth_dispatch {
     const struct fth_timing *timing;
     uint32_t slots;
-    uint32_t *sms;      /* [slots] */
-    uint32_t *places;   /* [slots] earlier slots of the same SM */
-    uint64_t *starts;   /* [slots] when the first block of the slot starts */
-    uint32_t *next;     /* [slots] next free slot of the same GPC */
-    uint16_t *gpcs;     /* [sms] */
-    uint16_t *tpcs;     /* [sms] */
-    uint64_t *served;   /* [tpcs] turn in which the TPC last received a block */
-    struct gpc *queues; /* [gpc_count] */
-    uint32_t gpc_count;
-    uint32_t gpc; /* whose turn it is */
+    uint32_t *sms;                 /* [slots] */
+    uint32_t *places;              /* [slots] earlier slots of the same SM */
+    uint64_t *starts;              /* [slots] when the first block of the slot starts */
+    uint32_t *next;                /* [slots] next free slot of the same GPC */
+    uint16_t *gpcs;                /* [sms] */
+    uint16_t *tpcs;                /* [sms] */
+    uint64_t *served;              /* [tpc_count] turn in which the TPC last received a block */
+    struct gpc *queues;            /* [gpc_count] */
+    uint32_t gpc_count, tpc_count; /* the largest numbers plus 1 */
+    uint32_t gpc;                  /* whose turn it is */
     uint32_t blocks_in_turn;
     uint64_t turn;
     size_t offered;
@@ -60,6 +60,8 @@ static void read_map(struct fth_dispatch *dispatch, const struct fth_model_param
         dispatch->tpcs[sm] = (uint16_t)(map->sms ? map->tpc[sm % map->sms] : sm % UINT16_MAX);
         if (dispatch->gpcs[sm] >= dispatch->gpc_count)
             dispatch->gpc_count = dispatch->gpcs[sm] + 1u;
+        if (dispatch->tpcs[sm] >= dispatch->tpc_count)
+            dispatch->tpc_count = dispatch->tpcs[sm] + 1u;
     }
 }
 
@@ -118,13 +120,13 @@ static enum fth_status init(struct fth_dispatch *dispatch, const struct fth_mode
     dispatch->next = calloc(dispatch->slots, sizeof *dispatch->next);
     dispatch->gpcs = calloc(setting->sms, sizeof *dispatch->gpcs);
     dispatch->tpcs = calloc(setting->sms, sizeof *dispatch->tpcs);
-    dispatch->served = calloc(UINT16_MAX + 1, sizeof *dispatch->served);
     if (!dispatch->sms || !dispatch->places || !dispatch->starts || !dispatch->next ||
-        !dispatch->gpcs || !dispatch->tpcs || !dispatch->served)
+        !dispatch->gpcs || !dispatch->tpcs)
         return fth_no_memory(error, "model caches", NULL);
     read_map(dispatch, params, setting->sms);
     dispatch->queues = calloc(dispatch->gpc_count, sizeof *dispatch->queues);
-    if (!dispatch->queues)
+    dispatch->served = calloc(dispatch->tpc_count, sizeof *dispatch->served);
+    if (!dispatch->queues || !dispatch->served)
         return fth_no_memory(error, "model caches", NULL);
     for (uint32_t i = 0; i < dispatch->gpc_count; i++)
         dispatch->queues[i] = (struct gpc){UINT32_MAX, UINT32_MAX};

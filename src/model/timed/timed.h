@@ -277,6 +277,16 @@ FTH_MUST_USE enum fth_status fth_timed_cache_init(struct fth_timed_cache *cache,
                                                   const struct fth_shape *shape, uint64_t seed,
                                                   uint64_t copies, struct fth_error *error);
 void fth_timed_cache_fini(struct fth_timed_cache *cache);
+/* Empties a cache. */
+void fth_timed_cache_clear(struct fth_timed_cache *cache);
+/* Like fth_cache_prepare() and fth_cache_prepare_slot(), together with what the model with time and
+ * the shadow (NULL: none) keep of the line. The second one returns whether the cache probably holds
+ * the line. */
+void fth_timed_cache_prepare(const struct fth_timed_cache *cache, const struct fth_shadow *shadow,
+                             const struct fth_timed_line *line);
+bool fth_timed_cache_prepare_slot(const struct fth_timed_cache *cache,
+                                  const struct fth_shadow *shadow,
+                                  const struct fth_timed_line *line, bool writes);
 
 /* Returns those of `sectors` that are still in flight at `now`. */
 static inline uint32_t fth_flight_pending(const struct fth_slot_flight *flight, uint32_t sectors,

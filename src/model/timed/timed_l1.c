@@ -467,10 +467,14 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
 
 static bool goes_to_l2(const struct l1 *l1, const struct fth_timed_access *access, uint32_t i)
 {
-    if (access->kind != FTH_TRACE_READ)
+    const bool reads = access->kind == FTH_TRACE_READ;
+    if (!reads && !l1->shadow)
         return true;
     const struct fth_cache_location location = locate(l1, access, i);
-    return fth_cache_missing(l1->cache->cache, &location, access->lines[i].sectors, NULL, 0) != 0;
+    if (l1->shadow)
+        fth_shadow_prepare(l1->shadow, access->lines[i].line, location.slot);
+    return !reads ||
+           fth_cache_missing(l1->cache->cache, &location, access->lines[i].sectors, NULL, 0) != 0;
 }
 
 static inline void prepare_l1(const struct l1 *l1, const struct fth_timed_access *access,
@@ -522,10 +526,16 @@ uint32_t fth_timed_l1s_prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm
 void fth_timed_l1s_prepare_slots(const struct fth_timed_l1s *l1s, uint32_t sm,
                                  const struct fth_timed_access *access, uint32_t lines)
 {
-    for (uint32_t i = 0; i < access->line_count && i < PREPARED_LINES; i++)
+    const struct l1 *l1 = &l1s->l1s[sm];
+    if (!lines && !l1->shadow)
+        return;
+    for (uint32_t i = 0; i < access->line_count && i < PREPARED_LINES; i++) {
+        if (l1->shadow)
+            fth_shadow_prepare_entry(l1->shadow, access->lines[i].line, locate(l1, access, i).slot);
         if (lines >> i & 1)
             fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[i],
                                       access->kind != FTH_TRACE_READ);
+    }
 }
 
 /* ---- accesses ---- */
@@ -549,6 +559,8 @@ static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
     if (far < access->line_count) {
         const struct fth_cache_location location = locate(l1, access, far);
         ahead->slots[far % FTH_COUNT(ahead->slots)] = location.slot;
+        if (l1->shadow)
+            fth_shadow_prepare(l1->shadow, access->lines[far].line, location.slot);
         const bool misses =
             access->kind != FTH_TRACE_READ ||
             fth_cache_missing(l1->cache->cache, &location, access->lines[far].sectors, NULL, 0);
@@ -557,6 +569,9 @@ static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
             ahead->lines |= (uint32_t)1 << (2 * PREPARED_LINES);
         }
     }
+    if (l1->shadow && near < access->line_count && near >= 2 * PREPARED_LINES)
+        fth_shadow_prepare_entry(l1->shadow, access->lines[near].line,
+                                 ahead->slots[near % FTH_COUNT(ahead->slots)]);
     if (near < access->line_count && ahead->lines >> PREPARED_LINES & 1)
         fth_timed_l2_prepare_slot(l1s->l2, sm, &access->lines[near],
                                   access->kind != FTH_TRACE_READ);

@@ -99,8 +99,12 @@ static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_mod
                         &l2->group_sms, error));
     for (size_t i = 0; i < l2->group_sms; i++)
         groups = l2->group_of_sm[i] >= groups ? l2->group_of_sm[i] + 1 : groups;
-    l2->reads = calloc((size_t)groups * JOIN_SLOTS + 1, sizeof *l2->reads);
-    return l2->reads ? FTH_OK : fth_no_memory(error, "model caches", NULL);
+    const size_t count = (size_t)groups * JOIN_SLOTS + 1;
+    l2->reads = calloc(count, sizeof *l2->reads);
+    if (!l2->reads)
+        return fth_no_memory(error, "model caches", NULL);
+    fth_memory_use_large_pages(l2->reads, count * sizeof *l2->reads); /* used in random order */
+    return FTH_OK;
 }
 
 static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_params *params,
@@ -118,8 +122,9 @@ static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_para
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
         FTH_TRY(fth_timed_cache_init(&side->cache, &l2->shape, l2->shape.seed + i, 1, error));
-        side->partial_since = calloc(side->cache.slots, sizeof *side->partial_since);
-        side->late = calloc(side->cache.slots, sizeof *side->late);
+        side->partial_since =
+            fth_cache_array(side->cache.cache, side->cache.slots, sizeof *side->partial_since);
+        side->late = fth_cache_array(side->cache.cache, side->cache.slots, sizeof *side->late);
         if (!side->partial_since || !side->late)
             return fth_no_memory(error, "model caches", NULL);
     }
@@ -154,8 +159,6 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
         return;
     for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
         fth_timed_cache_fini(&l2->sides[i].cache);
-        free(l2->sides[i].partial_since);
-        free(l2->sides[i].late);
         fth_shadow_destroy(l2->sides[i].shadow);
     }
     free(l2->sides);
@@ -186,16 +189,7 @@ bool fth_timed_l2_failed(const struct fth_timed_l2 *l2)
 /* Empties a side. */
 static void clear_side(const struct fth_timed_l2 *l2, struct side *side)
 {
-    struct fth_cache *cache = side->cache.cache;
-    const uint32_t *sets = cache->used_sets;
-    if (!sets || cache->used_set_count == cache->sets)
-        memset(side->cache.flight, 0, side->cache.slots * sizeof *side->cache.flight);
-    for (uint32_t i = 0; sets && i < cache->used_set_count; i++) {
-        const uint32_t end = fth_set_used_end(cache, sets[i]);
-        for (uint32_t slot = cache->first[sets[i]]; slot < end; slot++)
-            side->cache.flight[slot].partial = 0;
-    }
-    fth_cache_clear(cache);
+    fth_timed_cache_clear(&side->cache);
     if (side->shadow)
         fth_shadow_clear(side->shadow, l2->shape.lines);
 }
@@ -709,22 +703,20 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
 void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
                           const struct fth_timed_line *line)
 {
-    const uint64_t home = home_of(l2, line->line), near = l2->side_of_sm[sm];
-    fth_cache_prepare(l2->sides[near].cache.cache, 0, line->line);
+    const struct side *near = &l2->sides[l2->side_of_sm[sm]];
+    const struct side *home = &l2->sides[home_of(l2, line->line)];
+    fth_timed_cache_prepare(&near->cache, near->shadow, line);
     if (home != near)
-        fth_cache_prepare(l2->sides[home].cache.cache, 0, line->line);
+        fth_timed_cache_prepare(&home->cache, home->shadow, line);
     fth_prefetch(find_read(l2, sm, line->line));
 }
 
 void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
                                const struct fth_timed_line *line, bool writes)
 {
-    const uint64_t home = home_of(l2, line->line), near = l2->side_of_sm[sm];
-    const struct fth_timed_cache *cache = &l2->sides[near].cache;
-    bool found = false;
-    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line, writes, &found)]);
-    if (home == near || (found && !writes))
-        return;
-    cache = &l2->sides[home].cache;
-    fth_prefetch(&cache->flight[fth_cache_prepare_slot(cache->cache, line->line, writes, &found)]);
+    const struct side *near = &l2->sides[l2->side_of_sm[sm]];
+    const struct side *home = &l2->sides[home_of(l2, line->line)];
+    const bool found = fth_timed_cache_prepare_slot(&near->cache, near->shadow, line, writes);
+    if (home != near && (!found || writes))
+        fth_timed_cache_prepare_slot(&home->cache, home->shadow, line, writes);
 }

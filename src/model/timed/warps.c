@@ -459,6 +459,6 @@ void fth_warps_prepare(struct fth_warps *warps, uint32_t event)
     if (warp->access)
         soon(warps, 3)->lines = fth_timed_l1s_prepare_sets(l1s, warp->sm, warp->access);
     warp = &warps->warps[soon(warps, 4)->event];
-    if (warp->access && soon(warps, 4)->lines)
+    if (warp->access)
         fth_timed_l1s_prepare_slots(l1s, warp->sm, warp->access, soon(warps, 4)->lines);
 }
