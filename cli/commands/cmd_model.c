@@ -32,9 +32,9 @@ static const struct cli_option option_orders = {"orders", 0, "N", CLI_WORD_NONE,
 
 static const struct cli_option option_sample = {
     "sample", 0, "N", CLI_WORD_NONE,
-    "simulate each launch only until at least 1/N of its accesses (N: 2 to 64) have been simulated "
-    "and its hit ratios are steady, then extrapolate to the whole launch; faster; prints the "
-    "expected error"};
+    "simulate only some launches of each kernel, and each launch only until its hit ratios are "
+    "steady, but at least half of 1/N of its accesses (N: 2 to 64); estimate the rest; faster; "
+    "prints the expected error"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {

@@ -2,10 +2,10 @@
  * only.
  *
  * A family is the launches of a kernel with blocks of the same size, in their order. It is divided
- * into strata of consecutive launches, and one launch of each is simulated, at a pseudo-random place
- * so that periods of the launches do not coincide with the strata. The counts of the others are
- * interpolated. Each simulated launch is also compared with what its neighbours predict for it. If
- * the deviations are too large for the number of simulated launches, the strata are halved.
+ * into strata of consecutive launches, and one launch of each is simulated, at a pseudo-random
+ * place so that periods of the launches do not coincide with the strata. The counts of the others
+ * are interpolated. Each simulated launch is also compared with what its neighbours predict for it.
+ * If the deviations are too large for the number of simulated launches, the strata are halved.
  * docs/model/precision.md has the errors that were measured. */
 #include "model/timed/timed.h"
 
@@ -21,8 +21,8 @@ enum {
     MIN_LARGE_STRATA = 4,
     MIN_STRATA = 2
 };
-/* Maximum of two standard errors of a hit ratio. Chosen: 0.4 points, somewhat less than the error of
- * 0.5 points that samples should have. */
+/* Maximum of two standard errors of a hit ratio. Chosen: 0.4 points, somewhat less than the error
+ * of 0.5 points that samples should have. */
 #define MAX_ERROR 0.004
 /* Part of the expected error that does not depend on the deviations; chosen. */
 #define MIN_ERROR 0.001
@@ -209,7 +209,8 @@ static const struct member *find_neighbour(const struct fth_families *families,
     return NULL;
 }
 
-/* The neighbours of a launch, and the weight of the second one. With only one, both are this one. */
+/* The neighbours of a launch, and the weight of the second one. With only one, both are this one.
+ */
 struct neighbours {
     const struct member *before, *after;
     double weight;
@@ -264,13 +265,13 @@ static void interpolate(struct fth_families *families, const struct member *memb
     const double from = accesses / (double)accesses_of(families, near.before);
     const double to = accesses / (double)accesses_of(families, near.after);
     for (size_t i = 0; i < word_count(families); i++)
-        families->words[i] = (uint64_t)llround(mix(&near, from * (double)near.before->words[i],
-                                                   to * (double)near.after->words[i]));
+        families->words[i] = (uint64_t)llround(
+            mix(&near, from * (double)near.before->words[i], to * (double)near.after->words[i]));
     set_arrays(families, families->words, estimate);
     const size_t last = families->instructions;
     const struct fth_l2_counts *others[] = {&before->l2[last], &after->l2[last]};
-    estimate->l2[last].dram_reads = (uint64_t)llround(
-        mix(&near, (double)others[0]->dram_reads, (double)others[1]->dram_reads));
+    estimate->l2[last].dram_reads =
+        (uint64_t)llround(mix(&near, (double)others[0]->dram_reads, (double)others[1]->dram_reads));
     for (size_t i = 0; i < families->instructions; i++) {
         adjust_misses(&estimate->l1[i], &estimate->l1_misses[i]);
         adjust_misses(&estimate->l2[i].counts, &estimate->l2[i].misses);
@@ -281,8 +282,8 @@ static void interpolate(struct fth_families *families, const struct member *memb
     estimate->l1_error = mix(&near, from * before->l1_error, to * after->l1_error);
     estimate->l2_error = mix(&near, from * before->l2_error, to * after->l2_error);
     for (size_t i = 0; i < families->instructions; i++) {
-        estimate->l1_error += member->family->errors[FTH_MODEL_L1] *
-                              (double)estimate->l1[i].sectors[FTH_TRACE_READ];
+        estimate->l1_error +=
+            member->family->errors[FTH_MODEL_L1] * (double)estimate->l1[i].sectors[FTH_TRACE_READ];
         estimate->l2_error += member->family->errors[FTH_MODEL_L2] *
                               (double)estimate->l2[i].counts.sectors[FTH_TRACE_READ];
     }
@@ -322,8 +323,7 @@ static bool is_accurate(const struct fth_families *families, struct family *fami
             simulated++;
         }
         const double left = 1 - simulated / (double)family->count;
-        const double error =
-            2 * sqrt(squares / NEIGHBOUR_VARIANCE / simulated / simulated * left);
+        const double error = 2 * sqrt(squares / NEIGHBOUR_VARIANCE / simulated / simulated * left);
         family->errors[level] = error + MIN_ERROR;
         accurate = accurate && error <= MAX_ERROR;
     }

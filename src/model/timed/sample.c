@@ -1,19 +1,18 @@
 /* Sampling: simulates the beginning of a launch, and estimates the counts of the whole launch.
  *
- *   |--------------- simulated ---------------|
- *            half       quarter      quarter
- *   |--------------------|---------|---------|- - - - rest of the launch - - - -|
- *                                            now
+ *   |------------------- simulated -------------------|
+ *   0           1/4          1/2         3/4         now
+ *   |------------|------------|-----------|-----------|- - - - rest of the launch - - - -|
  *
- * At the end of each window, the sampler computes which hit ratios the last half of the simulated
- * part predicts for the whole launch, and which ones each of the two quarters of it predicts. If
- * these predictions are almost equal, and the wanted part of the launch has been simulated, the
- * simulation stops. The rest of the launch is assumed to behave like the last half. A launch whose
- * predictions always differ is simulated completely.
+ * At the end of each window, the sampler computes what four parts of the simulation predict for the
+ * whole launch: its last half, the two quarters of this half, and the two quarters in its middle.
+ * If the predicted hit ratios are almost equal, and the wanted part of the launch has been
+ * simulated, the simulation stops. The rest of the launch is assumed to behave like the last half.
+ * A launch whose predictions always differ is simulated completely.
  *
  * Each instruction is extrapolated separately: the pace of the launch says how often warps execute
- * it. So it does not matter that the blocks of a wave execute the same instruction at about the same
- * time.
+ * it. So it does not matter that the blocks of a wave execute the same instruction at about the
+ * same time.
  *
  * Lines that the L2 evicts later may still be in it when the simulation stops. The sectors that are
  * written to memory are therefore estimated from the changed sectors and from the lines that the
@@ -32,13 +31,21 @@ enum {
      * simulated part are whole windows. */
     WINDOWS = 16,
     MIN_WINDOWS = WINDOWS / 2, /* windows that are simulated at least */
+    /* Blocks of a launch with at least MANY_WAVES waves start at the same time in the first one,
+     * and are distributed evenly only after MIN_WAVES_X2 / 2 waves; chosen. */
+    MANY_WAVES = 6,
+    MIN_WAVES_X2 = 5,
     /* The expected error of a hit ratio is ERROR_FACTOR times the largest difference between the
      * predictions, plus MIN_ERROR. Calibrated on the workloads (docs/model/precision.md). */
     ERROR_FACTOR = 3
 };
-#define MIN_ERROR 0.01
-/* Maximum difference of the predicted hit ratios; chosen. */
-#define MAX_DIFFERENCE 0.005
+#define MIN_ERROR 0.013
+/* Maximum difference of the predicted hit ratios. Chosen by experiment: with 0.5 points, more of
+ * the workloads have an error of more than a point. */
+#define MAX_DIFFERENCE 0.0025
+/* Maximum ratio of the predicted sectors. Chosen: a level that receives few reads at the moment has
+ * steady hit ratios, but may receive many again. */
+#define MAX_RATIO 1.1
 /* Maximum part of the accesses whose instructions have not been executed yet; chosen. */
 #define MAX_UNSEEN 0.01
 
@@ -56,9 +63,11 @@ struct fth_sampler {
     const struct fth_trace *trace;
     unsigned rate;
     size_t instructions;
-    struct snapshot *snapshots; /* the ends of the windows of the launch; the first one: its start */
+    struct snapshot
+        *snapshots; /* the ends of the windows of the launch; the first one: its start */
     size_t count, allocated, capacity;
     uint64_t accesses;   /* of the launch */
+    uint64_t least;      /* accesses that are simulated at least */
     uint64_t next, step; /* end of the current window, and length of a window, in accesses */
     uint64_t *totals;    /* [instructions] accesses in the launch */
     uint64_t *warps;     /* [instructions][3] the same, by kind */
@@ -115,9 +124,13 @@ static void find_totals(struct fth_sampler *sampler, size_t launch)
     sampler->has_totals = sum == sampler->accesses;
 }
 
-void fth_sampler_begin(struct fth_sampler *sampler, size_t launch)
+void fth_sampler_begin(struct fth_sampler *sampler, size_t launch, uint64_t blocks, uint64_t slots)
 {
     sampler->accesses = fth_trace_launch_at(sampler->trace, launch)->accesses;
+    sampler->least = blocks / slots < MANY_WAVES
+                         ? 0
+                         : (uint64_t)((double)sampler->accesses * MIN_WAVES_X2 / 2 * (double)slots /
+                                      (double)blocks);
     sampler->step = sampler->accesses / sampler->rate / WINDOWS;
     sampler->next = sampler->accesses < MIN_ACCESSES ? UINT64_MAX : 0;
     sampler->count = 0;
@@ -196,13 +209,6 @@ static void predict(const struct fth_sampler *sampler, int level, const struct p
     }
 }
 
-static double predict_ratio(const struct fth_sampler *sampler, int level, const struct part *part)
-{
-    double sectors, hits;
-    predict(sampler, level, part, &sectors, &hits);
-    return sectors > 0 ? hits / sectors : 0;
-}
-
 /* The snapshot after the given part of the simulated windows. */
 static const struct snapshot *snapshot_at(const struct fth_sampler *sampler, size_t quarters)
 {
@@ -225,22 +231,29 @@ static bool is_complete(const struct fth_sampler *sampler)
     return (double)unseen <= MAX_UNSEEN * (double)sampler->accesses;
 }
 
-/* Compares what the last half of the simulated part predicts with what its quarters predict. */
+/* Compares what the parts of the simulation predict. */
 static bool is_steady(struct fth_sampler *sampler)
 {
-    const struct part half = last_half(sampler);
-    const struct part quarters[] = {{half.from, snapshot_at(sampler, 3), half.now},
-                                    {snapshot_at(sampler, 3), half.now, half.now}};
+    const struct snapshot *const at[] = {snapshot_at(sampler, 0), snapshot_at(sampler, 1),
+                                         snapshot_at(sampler, 2), snapshot_at(sampler, 3),
+                                         snapshot_at(sampler, 4)};
+    const struct part parts[] = {
+        {at[2], at[4], at[4]}, {at[2], at[3], at[4]}, {at[3], at[4], at[4]}, {at[1], at[3], at[4]}};
     bool steady = true;
     for (int level = 0; level < FTH_MODEL_LEVELS; level++) {
-        double least = predict_ratio(sampler, level, &half), greatest = least;
-        for (size_t i = 0; i < FTH_COUNT(quarters); i++) {
-            const double ratio = predict_ratio(sampler, level, &quarters[i]);
-            least = fmin(least, ratio);
-            greatest = fmax(greatest, ratio);
+        double ratios[2] = {1, 0}, all[2] = {INFINITY, 0};
+        for (size_t i = 0; i < FTH_COUNT(parts); i++) {
+            double sectors, hits;
+            predict(sampler, level, &parts[i], &sectors, &hits);
+            const double ratio = sectors > 0 ? hits / sectors : 0;
+            ratios[0] = fmin(ratios[0], ratio);
+            ratios[1] = fmax(ratios[1], ratio);
+            all[0] = fmin(all[0], sectors);
+            all[1] = fmax(all[1], sectors);
         }
-        sampler->differences[level] = greatest - least;
-        steady = steady && sampler->differences[level] < MAX_DIFFERENCE;
+        sampler->differences[level] = ratios[1] - ratios[0];
+        steady =
+            steady && sampler->differences[level] < MAX_DIFFERENCE && all[1] <= MAX_RATIO * all[0];
     }
     return steady;
 }
@@ -285,7 +298,8 @@ enum fth_status fth_sampler_mark(struct fth_sampler *sampler, const struct fth_s
     if (state->l1_misses)
         memcpy(snapshot->l1_misses, state->l1_misses, rows * sizeof *snapshot->l1_misses);
     sampler->next += sampler->step;
-    *enough = sampler->count > MIN_WINDOWS && is_complete(sampler) && is_steady(sampler);
+    *enough = sampler->count > MIN_WINDOWS && state->accesses >= sampler->least &&
+              is_complete(sampler) && is_steady(sampler);
     return FTH_OK;
 }
 

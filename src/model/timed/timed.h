@@ -431,8 +431,8 @@ FTH_MUST_USE enum fth_status fth_sampler_create(const struct fth_trace *trace, u
                                                 struct fth_sampler **sampler,
                                                 struct fth_error *error);
 void fth_sampler_destroy(struct fth_sampler *sampler);
-/* Begins a launch. */
-void fth_sampler_begin(struct fth_sampler *sampler, size_t launch);
+/* Begins a launch of which `slots` blocks run at a time. */
+void fth_sampler_begin(struct fth_sampler *sampler, size_t launch, uint64_t blocks, uint64_t slots);
 /* Whether a window ends, or the first one begins, after this number of accesses. */
 bool fth_sampler_is_due(const struct fth_sampler *sampler, uint64_t accesses);
 /* Ends a window. *enough: the rest of the launch need not be simulated. */

@@ -18,7 +18,7 @@ struct run {
     struct fth_timed_l1s *l1s;
     struct fth_timed_l2 *l2;
     struct fth_slab_pool pool;
-    uint64_t done, total;        /* accesses */
+    uint64_t done, total;          /* accesses */
     struct fth_sampler *sampler;   /* NULL: launches are simulated completely */
     struct fth_families *families; /* NULL: no launch is left out */
 
@@ -85,10 +85,10 @@ static enum fth_status report(const struct run *run, struct fth_error *error)
 }
 
 /* Ends a window of the sampler. run->sampled: the rest of the launch need not be simulated. */
-static enum fth_status end_window(struct run *run, uint64_t now, struct fth_error *error)
+static enum fth_status end_window(struct run *run, struct fth_error *error)
 {
     struct fth_sample_state state = {.accesses = fth_warps_accesses(run->warps),
-                                     .ticks = now,
+                                     .ticks = fth_warps_end(run->warps),
                                      .performed = fth_warps_performed(run->warps),
                                      .l1 = fth_timed_l1s_counts(run->l1s),
                                      .l2 = fth_timed_l2_counts(run->l2),
@@ -107,9 +107,8 @@ static enum fth_status run_events(struct run *run, struct fth_error *error)
         while (fth_event_queue_ahead(run->queue, &ahead))
             fth_warps_prepare(run->warps, ahead);
         FTH_TRY(run_event(run, event, now, error));
-        if (run->is_sampling &&
-            fth_sampler_is_due(run->sampler, fth_warps_accesses(run->warps)))
-            FTH_TRY(end_window(run, now, error));
+        if (run->is_sampling && fth_sampler_is_due(run->sampler, fth_warps_accesses(run->warps)))
+            FTH_TRY(end_window(run, error));
         if (run->sampled)
             break;
     }
@@ -165,7 +164,7 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
      * the L2 as the whole launch leaves it. */
     run->is_sampling = run->sampler && run->setting.cold;
     if (run->is_sampling)
-        fth_sampler_begin(run->sampler, run->launch);
+        fth_sampler_begin(run->sampler, run->launch, run->setting.blocks, slots);
     run->dispatch_event = slots * ((uint32_t)run->setting.warps_per_block + 1);
     FTH_TRY(fth_event_queue_create(run->dispatch_event + 1, &run->queue, error));
     const struct fth_warps_context context = {.trace = run->trace,
@@ -198,35 +197,35 @@ static enum fth_status add_rows(struct run *run, const struct fth_launch_estimat
     const uint64_t ticks = launch->ticks + run->timing.launch;
     struct fth_model_counts *const l1 = launch->l1;
     struct fth_model_misses *const l1_misses = launch->l1_misses;
-    const struct fth_launch_counts counts = {
-        .setting = &run->setting,
-        .warps = launch->warps,
-        .l1 = &l1,
-        .l1_arrays = 1,
-        .l1_misses = l1_misses ? &l1_misses : NULL,
-        .l1_totals = &launch->totals[FTH_MODEL_L1],
-        .l1_total_count = launch->totals[FTH_MODEL_L1] ? 1 : 0,
-        .l2 = launch->l2,
-        .simulated = launch->simulated,
-        .l1_error = launch->l1_error,
-        .l2_error = launch->l2_error,
-        .l2_totals = &launch->totals[FTH_MODEL_L2],
-        .l2_total_count = launch->totals[FTH_MODEL_L2] ? 1 : 0,
-        .seconds = (double)ticks / FTH_TICKS_PER_CYCLE / run->timing.clock_hz};
+    const struct fth_launch_counts counts = {.setting = &run->setting,
+                                             .warps = launch->warps,
+                                             .l1 = &l1,
+                                             .l1_arrays = 1,
+                                             .l1_misses = l1_misses ? &l1_misses : NULL,
+                                             .l1_totals = &launch->totals[FTH_MODEL_L1],
+                                             .l1_total_count = launch->totals[FTH_MODEL_L1] ? 1 : 0,
+                                             .l2 = launch->l2,
+                                             .simulated = launch->simulated,
+                                             .l1_error = launch->l1_error,
+                                             .l2_error = launch->l2_error,
+                                             .l2_totals = &launch->totals[FTH_MODEL_L2],
+                                             .l2_total_count = launch->totals[FTH_MODEL_L2] ? 1 : 0,
+                                             .seconds = (double)ticks / FTH_TICKS_PER_CYCLE /
+                                                        run->timing.clock_hz};
     return fth_model_rows_add(run->rows, run->launch, &counts, error);
 }
 
 /* Ends the counts of a launch that was simulated, and passes them to the rows, or to its family. */
 static enum fth_status take_counts(struct run *run, bool store, struct fth_error *error)
 {
-    struct fth_launch_estimate launch = {.warps = fth_streams_warps(run->streams),
-                                         .l1 = fth_timed_l1s_counts(run->l1s),
-                                         .l2 = fth_timed_l2_counts(run->l2),
-                                         .l1_misses = fth_timed_l1s_misses(run->l1s),
-                                         .ticks = fth_warps_end(run->warps),
-                                         .simulated = fth_warps_requests(run->warps),
-                                         .totals = {fth_timed_l1s_totals(run->l1s),
-                                                    fth_timed_l2_totals(run->l2)}};
+    struct fth_launch_estimate launch = {
+        .warps = fth_streams_warps(run->streams),
+        .l1 = fth_timed_l1s_counts(run->l1s),
+        .l2 = fth_timed_l2_counts(run->l2),
+        .l1_misses = fth_timed_l1s_misses(run->l1s),
+        .ticks = fth_warps_end(run->warps),
+        .simulated = fth_warps_requests(run->warps),
+        .totals = {fth_timed_l1s_totals(run->l1s), fth_timed_l2_totals(run->l2)}};
     if (fth_timed_l2_failed(run->l2))
         return fth_no_memory(error, "model caches", NULL);
     if (run->sampled)
