@@ -297,7 +297,8 @@ enum fth_status fth_sampler_mark(struct fth_sampler *sampler, const struct fth_s
     memcpy(snapshot->l2, state->l2, rows * sizeof *snapshot->l2);
     if (state->l1_misses)
         memcpy(snapshot->l1_misses, state->l1_misses, rows * sizeof *snapshot->l1_misses);
-    sampler->next += sampler->step;
+    sampler->next = state->accesses < sampler->accesses / 2 ? sampler->next + sampler->step
+                                                            : UINT64_MAX;
     *enough = sampler->count > MIN_WINDOWS && state->accesses >= sampler->least &&
               is_complete(sampler) && is_steady(sampler);
     return FTH_OK;
