@@ -38,7 +38,7 @@ struct family {
     double errors[FTH_MODEL_LEVELS]; /* expected, of the hit ratios of interpolated launches */
 };
 
-/* Of a launch of the trace. */
+/* A launch of the trace. */
 struct member {
     struct family *family; /* NULL: in none */
     size_t index;          /* in the family */

@@ -8,7 +8,7 @@
  * whole launch: its last half, the two quarters of this half, and the two quarters in its middle.
  * If the predicted hit ratios are almost equal, and the wanted part of the launch has been
  * simulated, the simulation stops. The rest of the launch is assumed to behave like the last half.
- * A launch whose predictions always differ is simulated completely.
+ * A launch whose predictions still differ after half of its accesses is simulated completely.
  *
  * Each instruction is extrapolated separately: the pace of the launch says how often warps execute
  * it. So it does not matter that the blocks of a wave execute the same instruction at about the
@@ -297,8 +297,8 @@ enum fth_status fth_sampler_mark(struct fth_sampler *sampler, const struct fth_s
     memcpy(snapshot->l2, state->l2, rows * sizeof *snapshot->l2);
     if (state->l1_misses)
         memcpy(snapshot->l1_misses, state->l1_misses, rows * sizeof *snapshot->l1_misses);
-    sampler->next = state->accesses < sampler->accesses / 2 ? sampler->next + sampler->step
-                                                            : UINT64_MAX;
+    sampler->next =
+        state->accesses < sampler->accesses / 2 ? sampler->next + sampler->step : UINT64_MAX;
     *enough = sampler->count > MIN_WINDOWS && state->accesses >= sampler->least &&
               is_complete(sampler) && is_steady(sampler);
     return FTH_OK;

@@ -206,15 +206,15 @@ static void the_rest_continues_like_the_last_half(void **state)
 }
 
 /* The expected error grows with the difference between the predictions. The last of eight windows
- * hits 0.1 % more of its sectors. The last quarter, of two windows, predicts that much more for
+ * hits 0.2 % more of its sectors. The last quarter, of two windows, predicts that much more for
  * half of the other 120 windows, and the quarters in the middle predict nothing. */
 static void differences_are_errors(void **state)
 {
     (void)state;
     struct counts counts;
     struct launch launch = begin(READS, SLOTS);
-    const struct fth_launch_estimate whole = estimate(&launch, &counts, STEP / 100);
-    const double difference = 60.0 / 128 * 0.001;
+    const struct fth_launch_estimate whole = estimate(&launch, &counts, STEP / 50);
+    const double difference = 60.0 / 128 * 0.002;
     assert_true(fabs(whole.l1_error / (10.0 * ACCESSES) - 0.013 - 3 * difference) < 2e-5);
     end(&launch);
 }
