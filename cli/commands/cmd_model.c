@@ -148,7 +148,7 @@ static void report_errors(const struct fth_model_result *result)
                  100 * simulated / all, 100 * errors[0], 100 * errors[1]);
     else
         cli_note("simulated all accesses: every launch is short, starts with a warm L2, or has hit "
-                 "ratios that change until its end; see docs/model/precision.md");
+                 "ratios that do not become steady; see docs/model/precision.md");
 }
 
 static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,
