@@ -32,9 +32,9 @@ static const struct cli_option option_orders = {"orders", 0, "N", CLI_WORD_NONE,
 
 static const struct cli_option option_sample = {
     "sample", 0, "N", CLI_WORD_NONE,
-    "simulate each launch only until at least 1/N of its accesses (N: 2 to 64) have been simulated "
-    "and its hit ratios are steady, then extrapolate to the whole launch; faster; prints the "
-    "expected error"};
+    "simulate only some launches of each kernel, and each launch only until its hit ratios are "
+    "steady, but at least half of 1/N of its accesses (N: 2 to 64); estimate the rest; faster; "
+    "prints the expected error"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -148,7 +148,7 @@ static void report_errors(const struct fth_model_result *result)
                  100 * simulated / all, 100 * errors[0], 100 * errors[1]);
     else
         cli_note("simulated all accesses: every launch is short, starts with a warm L2, or has hit "
-                 "ratios that change until its end; see docs/model/precision.md");
+                 "ratios that do not become steady; see docs/model/precision.md");
 }
 
 static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,

@@ -160,14 +160,14 @@ struct fth_model_row {
     uint64_t texture_warps[3];
     struct fth_model_counts texture;
     /* Expected errors of the read sectors that hit in the L1s and in the L2, in sectors, if only
-     * the beginning of launches was simulated (fth_model_options.sample); otherwise 0. Set only in
+     * a part of the accesses was simulated (fth_model_options.sample); otherwise 0. Set only in
      * rows of kernels and launches. */
     double l1_error_sectors, l2_error_sectors;
     /* Accesses of warps that were simulated: the sum of `warps`, or less with
      * fth_model_options.sample. Set only in rows of kernels and launches of the model with time. */
     uint64_t simulated_warps;
     struct fth_model_misses l1_misses, l2_misses;
-    struct fth_model_demand demand; /* 0 in rows of single launches */
+    struct fth_model_demand demand; /* 0 in rows of single launches, and with sampling */
     /* Accesses to shared memory, which `warps` leaves out. */
     struct fth_shared_counts shared;
     /* Instructions that all warps issue, as estimated from the PTX; NAN: unknown. Set only in rows
@@ -200,9 +200,10 @@ struct fth_model_options {
      * fth_model_intervals(). The result is that of the plain order. 0 or 1: once; at most 1000.
      * Runs are distributed over the threads. */
     unsigned orders;
-    /* Simulate only the beginning of each launch: at least 1/sample of its accesses, and until the
-     * hit ratios are steady. Estimate the counts of the whole launch. 2 to 64; 0 or 1: simulate
-     * launches completely. Only with time, and not together with `bypassed` and `curves`. */
+    /* Simulate only some launches of each kernel, and only the beginning of each launch: at least
+     * half of 1/sample of its accesses, and until the hit ratios are steady. Estimate the other
+     * counts; `demand` remains 0. 2 to 64; 0 or 1: simulate all launches completely. Only with
+     * time, and not together with `bypassed` and `curves`. */
     unsigned sample;
     /* Also compute why reads miss and what the threads need (struct fth_model_misses and
      * fth_model_demand). */
@@ -254,8 +255,8 @@ FTH_API const struct fth_model_curve *fth_model_curve(const struct fth_model_res
 /* Returns the hits divided by the sectors, 0 to 1; NAN without sectors. `reads_only` leaves out
  * writes and atomics. */
 FTH_API double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only);
-/* Returns the expected error of fth_model_hit_ratio of reads, if only the beginning of launches
- * was simulated (docs/model/precision.md). `level` is 1 for the L1s and 2 for the L2. 0: all
+/* Returns the expected error of fth_model_hit_ratio of reads, if only a part of the accesses was
+ * simulated (docs/model/precision.md). `level` is 1 for the L1s and 2 for the L2. 0: all
  * accesses were simulated; NAN: there are no reads, or the row is that of an instruction. */
 FTH_API double fth_model_sample_error(const struct fth_model_row *row, int level);
 /* Returns the average latency of a read sector in cycles, from the latencies of the levels where

@@ -164,6 +164,16 @@ enum fth_status fth_model_run_one(const struct fth_trace *trace,
     return (timed ? run_timed : run_steps)(trace, params, options, result, error);
 }
 
+/* Adds what the threads need. With sampling, it remains unknown: counting it takes about as long as
+ * a sample, because it needs every address of the trace. */
+static enum fth_status add_demand(const struct fth_trace *trace,
+                                  const struct fth_model_options *options,
+                                  struct fth_model_result *result, struct fth_error *error)
+{
+    result->diagnosed = true;
+    return options->sample > 1 ? FTH_OK : fth_model_add_demand(trace, options, result, error);
+}
+
 enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
                               const struct fth_model_options *options,
                               struct fth_model_result **result, struct fth_error *error)
@@ -175,7 +185,7 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
                                  ? fth_model_run_orders(trace, params, &known, result, error)
                                  : fth_model_run_one(trace, params, &known, result, error);
     if (status == FTH_OK && known.diagnose)
-        status = fth_model_add_demand(trace, &known, *result, error);
+        status = add_demand(trace, &known, *result, error);
     if (status != FTH_OK) {
         fth_model_result_destroy(*result);
         *result = NULL;

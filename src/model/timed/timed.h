@@ -13,6 +13,7 @@
  *   timed_l2.c      joining of reads, the sides of the L2, and memory
  *   timed_run.c     runs launches and collects their counts
  *   sample.c        simulates the beginning of a launch only
+ *   families.c      simulates some of the launches of a kernel only
  *
  * It is no simulation of every cycle: docs/model/time.md lists what it leaves out. All times are
  * integers, so results are the same on all machines. */
@@ -430,45 +431,69 @@ void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curv
 
 /* ---- sample.c ---- */
 
+/* The counts of a launch, simulated or estimated. */
+struct fth_launch_estimate {
+    const uint64_t *warps;              /* [instructions][3] */
+    struct fth_model_counts *l1;        /* [instructions + 1] */
+    struct fth_l2_counts *l2;           /* [instructions + 1] */
+    struct fth_model_misses *l1_misses; /* [instructions + 1]; NULL: not known */
+    uint64_t ticks, simulated;          /* accesses that were simulated */
+    double l1_error, l2_error;          /* expected errors of the hits of reads, in sectors */
+    const struct fth_cache_level_totals *totals[FTH_MODEL_LEVELS]; /* NULL: not known */
+};
+
 /* Decides when enough of a launch has been simulated, and estimates the counts of the whole launch.
  */
 struct fth_sampler;
 
 /* What a launch has done so far. */
 struct fth_sample_state {
-    uint64_t accesses; /* of warps that were processed */
-    uint64_t loaded;   /* of warps that were loaded, as fth_streams_loaded() returns */
+    uint64_t accesses; /* of warps that were performed */
     uint64_t ticks;
+    const uint64_t *performed;         /* [instructions] accesses */
     const struct fth_model_counts *l1; /* [instructions + 1] */
     const struct fth_l2_counts *l2;    /* [instructions + 1] */
-    const uint64_t *warps;             /* [instructions][3] of the accesses that were loaded */
     struct fth_l2_use use;
     const struct fth_model_misses *l1_misses; /* [instructions + 1]; NULL: not known */
 };
-/* Estimates for the whole launch. */
-struct fth_sample_estimate {
-    const uint64_t *warps;     /* [instructions][3], valid until the next launch */
-    uint64_t ticks, simulated; /* accesses that were simulated */
-    double l1_error, l2_error; /* expected errors of the hits of reads, in sectors */
-    /* [instructions + 1] replaced by estimates, as the counts are; NULL: not known. */
-    struct fth_model_misses *l1_misses;
-};
 
-/* `rate`: at least 1/rate of the accesses are simulated. */
-FTH_MUST_USE enum fth_status fth_sampler_create(unsigned rate, size_t instructions,
+/* `rate`: at least half of 1/rate of the accesses are simulated. */
+FTH_MUST_USE enum fth_status fth_sampler_create(const struct fth_trace *trace, unsigned rate,
                                                 struct fth_sampler **sampler,
                                                 struct fth_error *error);
 void fth_sampler_destroy(struct fth_sampler *sampler);
 /* Begins a launch of which `slots` blocks run at a time. */
-void fth_sampler_begin(struct fth_sampler *sampler, uint64_t accesses, uint64_t blocks,
-                       uint64_t slots);
-/* Whether a window ends, after this number of accesses were processed and blocks started. */
-bool fth_sampler_is_due(const struct fth_sampler *sampler, uint64_t accesses, uint64_t blocks);
-/* Ends a window. True: the rest of the launch need not be simulated. */
-bool fth_sampler_mark(struct fth_sampler *sampler, const struct fth_sample_state *state);
-/* Replaces the counts by estimates for the whole launch, after fth_sampler_mark() returned true. */
-void fth_sampler_estimate(struct fth_sampler *sampler, struct fth_model_counts *l1,
-                          struct fth_l2_counts *l2, struct fth_sample_estimate *estimate);
+void fth_sampler_begin(struct fth_sampler *sampler, size_t launch, uint64_t blocks, uint64_t slots);
+/* Whether a window ends, or the first one begins, after this number of accesses. */
+bool fth_sampler_is_due(const struct fth_sampler *sampler, uint64_t accesses);
+/* Ends a window. *enough: the rest of the launch need not be simulated. */
+FTH_MUST_USE enum fth_status fth_sampler_mark(struct fth_sampler *sampler,
+                                              const struct fth_sample_state *state, bool *enough,
+                                              struct fth_error *error);
+/* Replaces the counts by estimates for the whole launch, after fth_sampler_mark() has set *enough.
+ * The warps are valid until the next launch. */
+void fth_sampler_estimate(const struct fth_sampler *sampler, struct fth_launch_estimate *launch);
+
+/* ---- families.c ---- */
+
+/* Launches of the same kernel, of which only some are simulated. */
+struct fth_families;
+
+/* `kernel`: as in struct fth_model_options. A family of n launches begins with at least
+ * n / (2 x rate) simulated ones. */
+FTH_MUST_USE enum fth_status fth_families_create(const struct fth_trace *trace, const char *kernel,
+                                                 unsigned rate, struct fth_families **families,
+                                                 struct fth_error *error);
+void fth_families_destroy(struct fth_families *families);
+/* Returns a launch that must be simulated and stored before the next call; SIZE_MAX: none. */
+size_t fth_families_next(struct fth_families *families);
+/* Copies the counts of a launch that was simulated. */
+FTH_MUST_USE enum fth_status fth_families_store(struct fth_families *families, size_t launch,
+                                                const struct fth_launch_estimate *counts,
+                                                struct fth_error *error);
+/* Returns the counts of a launch, stored or interpolated, after the last fth_families_next(). They
+ * are valid until the next call. NULL: the launch is in no family, and must be simulated. */
+const struct fth_launch_estimate *fth_families_get(struct fth_families *families, size_t launch);
 
 /* ---- warps.c ---- */
 
@@ -507,6 +532,8 @@ void fth_warps_prepare(struct fth_warps *warps, uint32_t event);
  * instruction (FTH_TRACE_CONTINUES). */
 uint64_t fth_warps_accesses(const struct fth_warps *warps);
 uint64_t fth_warps_requests(const struct fth_warps *warps);
+/* [instructions] the accesses of each instruction that were performed so far. */
+const uint64_t *fth_warps_performed(const struct fth_warps *warps);
 /* When the last access of all warps was complete. */
 uint64_t fth_warps_end(const struct fth_warps *warps);
 

@@ -18,8 +18,9 @@ struct run {
     struct fth_timed_l1s *l1s;
     struct fth_timed_l2 *l2;
     struct fth_slab_pool pool;
-    uint64_t done, total;        /* accesses */
-    struct fth_sampler *sampler; /* NULL: launches are simulated completely */
+    uint64_t done, total;          /* accesses */
+    struct fth_sampler *sampler;   /* NULL: launches are simulated completely */
+    struct fth_families *families; /* NULL: no launch is left out */
 
     /* State of the current launch. */
     size_t launch;
@@ -31,6 +32,7 @@ struct run {
     struct fth_warps *warps;
     uint64_t next_block; /* of the grid */
     bool dispatching;    /* the event of the dispatcher is in the queue */
+    bool is_sampling;    /* it may suffice to simulate the beginning of the launch */
     bool sampled;        /* only the beginning of the launch was simulated */
     uint32_t dispatch_event;
 };
@@ -82,19 +84,17 @@ static enum fth_status report(const struct run *run, struct fth_error *error)
                : FTH_OK;
 }
 
-/* Ends a window of the sampler. True: the rest of the launch need not be simulated. */
-static bool end_window(struct run *run, uint64_t now)
+/* Ends a window of the sampler. run->sampled: the rest of the launch need not be simulated. */
+static enum fth_status end_window(struct run *run, struct fth_error *error)
 {
     struct fth_sample_state state = {.accesses = fth_warps_accesses(run->warps),
-                                     .loaded = fth_streams_loaded(run->streams),
-                                     .ticks = now,
+                                     .ticks = fth_warps_end(run->warps),
+                                     .performed = fth_warps_performed(run->warps),
                                      .l1 = fth_timed_l1s_counts(run->l1s),
                                      .l2 = fth_timed_l2_counts(run->l2),
-                                     .warps = fth_streams_warps(run->streams),
                                      .l1_misses = fth_timed_l1s_misses(run->l1s)};
     fth_timed_l2_get_use(run->l2, &state.use);
-    run->sampled = fth_sampler_mark(run->sampler, &state);
-    return run->sampled;
+    return fth_sampler_mark(run->sampler, &state, &run->sampled, error);
 }
 
 static enum fth_status run_events(struct run *run, struct fth_error *error)
@@ -107,9 +107,9 @@ static enum fth_status run_events(struct run *run, struct fth_error *error)
         while (fth_event_queue_ahead(run->queue, &ahead))
             fth_warps_prepare(run->warps, ahead);
         FTH_TRY(run_event(run, event, now, error));
-        if (run->sampler &&
-            fth_sampler_is_due(run->sampler, fth_warps_accesses(run->warps), run->next_block) &&
-            end_window(run, now))
+        if (run->is_sampling && fth_sampler_is_due(run->sampler, fth_warps_accesses(run->warps)))
+            FTH_TRY(end_window(run, error));
+        if (run->sampled)
             break;
     }
     return FTH_OK;
@@ -162,11 +162,9 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
     run->sampled = false;
     /* Only launches that begin with an empty L2 are sampled. Otherwise, the next launch would need
      * the L2 as the whole launch leaves it. */
-    if (run->sampler)
-        fth_sampler_begin(run->sampler,
-                          run->setting.cold ? fth_trace_launch_at(run->trace, run->launch)->accesses
-                                            : 0,
-                          run->setting.blocks, slots);
+    run->is_sampling = run->sampler && run->setting.cold;
+    if (run->is_sampling)
+        fth_sampler_begin(run->sampler, run->launch, run->setting.blocks, slots);
     run->dispatch_event = slots * ((uint32_t)run->setting.warps_per_block + 1);
     FTH_TRY(fth_event_queue_create(run->dispatch_event + 1, &run->queue, error));
     const struct fth_warps_context context = {.trace = run->trace,
@@ -192,55 +190,103 @@ static enum fth_status start_blocks(struct run *run, struct fth_error *error)
     return FTH_OK;
 }
 
-static enum fth_status add_rows(struct run *run, struct fth_error *error)
+/* Adds the counts of a launch to the rows. */
+static enum fth_status add_rows(struct run *run, const struct fth_launch_estimate *launch,
+                                struct fth_error *error)
 {
-    struct fth_model_counts *l1 = fth_timed_l1s_counts(run->l1s);
-    const struct fth_cache_level_totals *l1_totals = fth_timed_l1s_totals(run->l1s);
-    const struct fth_cache_level_totals *l2_totals = fth_timed_l2_totals(run->l2);
-    struct fth_l2_counts *l2 = fth_timed_l2_counts(run->l2);
-    struct fth_sample_estimate whole = {.warps = fth_streams_warps(run->streams),
-                                        .ticks = fth_warps_end(run->warps),
-                                        .l1_misses = fth_timed_l1s_misses(run->l1s),
-                                        .simulated = fth_warps_requests(run->warps)};
+    const uint64_t ticks = launch->ticks + run->timing.launch;
+    struct fth_model_counts *const l1 = launch->l1;
+    struct fth_model_misses *const l1_misses = launch->l1_misses;
+    const struct fth_launch_counts counts = {.setting = &run->setting,
+                                             .warps = launch->warps,
+                                             .l1 = &l1,
+                                             .l1_arrays = 1,
+                                             .l1_misses = l1_misses ? &l1_misses : NULL,
+                                             .l1_totals = &launch->totals[FTH_MODEL_L1],
+                                             .l1_total_count = launch->totals[FTH_MODEL_L1] ? 1 : 0,
+                                             .l2 = launch->l2,
+                                             .simulated = launch->simulated,
+                                             .l1_error = launch->l1_error,
+                                             .l2_error = launch->l2_error,
+                                             .l2_totals = &launch->totals[FTH_MODEL_L2],
+                                             .l2_total_count = launch->totals[FTH_MODEL_L2] ? 1 : 0,
+                                             .seconds = (double)ticks / FTH_TICKS_PER_CYCLE /
+                                                        run->timing.clock_hz};
+    return fth_model_rows_add(run->rows, run->launch, &counts, error);
+}
+
+/* Ends the counts of a launch that was simulated, and passes them to the rows, or to its family. */
+static enum fth_status take_counts(struct run *run, bool store, struct fth_error *error)
+{
+    struct fth_launch_estimate launch = {
+        .warps = fth_streams_warps(run->streams),
+        .l1 = fth_timed_l1s_counts(run->l1s),
+        .l2 = fth_timed_l2_counts(run->l2),
+        .l1_misses = fth_timed_l1s_misses(run->l1s),
+        .ticks = fth_warps_end(run->warps),
+        .simulated = fth_warps_requests(run->warps),
+        .totals = {fth_timed_l1s_totals(run->l1s), fth_timed_l2_totals(run->l2)}};
     if (fth_timed_l2_failed(run->l2))
         return fth_no_memory(error, "model caches", NULL);
     if (run->sampled)
-        fth_sampler_estimate(run->sampler, l1, l2, &whole);
-    const uint64_t ticks = whole.ticks + run->timing.launch;
-    const struct fth_launch_counts counts = {.setting = &run->setting,
-                                             .warps = whole.warps,
-                                             .l1 = &l1,
-                                             .l1_arrays = 1,
-                                             .l1_misses = whole.l1_misses ? &whole.l1_misses : NULL,
-                                             .l1_totals = &l1_totals,
-                                             .l1_total_count = 1,
-                                             .l2 = l2,
-                                             .simulated = whole.simulated,
-                                             .l1_error = whole.l1_error,
-                                             .l2_error = whole.l2_error,
-                                             .l2_totals = &l2_totals,
-                                             .l2_total_count = 1,
-                                             .seconds = (double)ticks / FTH_TICKS_PER_CYCLE /
-                                                        run->timing.clock_hz};
-    FTH_TRY(fth_model_rows_add(run->rows, run->launch, &counts, error));
+        fth_sampler_estimate(run->sampler, &launch);
+    FTH_TRY(store ? fth_families_store(run->families, run->launch, &launch, error)
+                  : add_rows(run, &launch, error));
     fth_timed_l1s_reset_counts(run->l1s);
     fth_timed_l2_reset_counts(run->l2);
     return FTH_OK;
 }
 
-static enum fth_status run_launch(struct run *run, struct fth_error *error)
+/* Simulates a launch. `store`: its counts are for its family, and not yet for the rows. */
+static enum fth_status run_launch(struct run *run, size_t launch, bool store,
+                                  struct fth_error *error)
 {
+    run->launch = launch;
     enum fth_status status = begin_launch(run, error);
     if (status == FTH_OK)
         status = start_blocks(run, error);
     if (status == FTH_OK)
         status = run_events(run, error);
     if (status == FTH_OK)
-        status = add_rows(run, error);
+        status = take_counts(run, store, error);
     if (status == FTH_OK)
         run->done += fth_trace_launch_at(run->trace, run->launch)->accesses;
     end_launch(run);
+    if (status != FTH_OK && status != FTH_INTERRUPTED)
+        fth_launch_error_context(run->trace, launch, error);
     return status;
+}
+
+/* Simulates the chosen launches of all families. */
+static enum fth_status run_families(struct run *run, struct fth_error *error)
+{
+    size_t launch;
+    FTH_TRY(fth_families_create(run->trace, run->options->kernel, run->options->sample,
+                                &run->families, error));
+    while ((launch = fth_families_next(run->families)) != SIZE_MAX)
+        FTH_TRY(run_launch(run, launch, true, error));
+    return FTH_OK;
+}
+
+/* Adds a launch to the rows: as its family says, or after its simulation. */
+static enum fth_status add_launch(struct run *run, size_t launch, struct fth_error *error)
+{
+    const struct fth_launch_estimate *counts =
+        run->families ? fth_families_get(run->families, launch) : NULL;
+    if (!counts)
+        return run_launch(run, launch, false, error);
+    run->launch = launch;
+    FTH_TRY(fth_model_setting(run->params, fth_trace_launch_at(run->trace, launch), &run->setting,
+                              error));
+    fth_timing_read(run->params, &run->setting, &run->timing);
+    return add_rows(run, counts, error);
+}
+
+/* Prepares sampling. Launches that begin with a warm L2 are simulated completely and in order. */
+static enum fth_status begin_sampling(struct run *run, struct fth_error *error)
+{
+    FTH_TRY(fth_sampler_create(run->trace, run->options->sample, &run->sampler, error));
+    return fth_model_integer(run->params, FTH_KEY_COLD) ? run_families(run, error) : FTH_OK;
 }
 
 enum fth_status fth_timed_run(const struct fth_trace *trace, const struct fth_model_params *params,
@@ -256,16 +302,11 @@ enum fth_status fth_timed_run(const struct fth_trace *trace, const struct fth_mo
                          ? fth_trace_launch_at(trace, i)->accesses
                          : 0;
     if (options->sample > 1)
-        status = fth_sampler_create(options->sample, fth_trace_instruction_count(trace),
-                                    &run.sampler, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        if (!fth_launch_is_selected(trace, i, options->kernel))
-            continue;
-        run.launch = i;
-        status = run_launch(&run, error);
-        if (status != FTH_OK && status != FTH_INTERRUPTED)
-            fth_launch_error_context(trace, i, error);
-    }
+        status = begin_sampling(&run, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        if (fth_launch_is_selected(trace, i, options->kernel))
+            status = add_launch(&run, i, error);
+    fth_families_destroy(run.families);
     fth_sampler_destroy(run.sampler);
     fth_timed_l1s_destroy(run.l1s);
     fth_timed_l2_destroy(run.l2);

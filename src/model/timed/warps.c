@@ -104,6 +104,7 @@ struct fth_warps {
     struct warp *warps;          /* [slots][warps_per_block] */
     struct fth_arena memory;     /* of `warps` */
     struct facts *facts;         /* [instructions] */
+    uint64_t *performed;         /* [instructions] accesses so far */
     uint64_t end;
     struct soon soon[PREPARE_EVENTS]; /* ring of the last events of warps that were prepared */
     uint32_t prepared;                /* events so far; wraps around */
@@ -152,8 +153,9 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
     warps->blocks = calloc(slots, sizeof *warps->blocks);
     warps->warps = allocate_warps(warps);
     warps->facts = calloc(instructions + 1, sizeof *warps->facts);
+    warps->performed = calloc(instructions + 1, sizeof *warps->performed);
     if (!warps->scheduler_free_at || !has_queues || !warps->blocks || !warps->warps ||
-        !warps->facts) {
+        !warps->facts || !warps->performed) {
         fth_warps_destroy(warps);
         *out = NULL;
         return fth_no_memory(error, "model caches", NULL);
@@ -182,6 +184,7 @@ void fth_warps_destroy(struct fth_warps *warps)
     free(warps->blocks);
     fth_arena_fini(&warps->memory);
     free(warps->facts);
+    free(warps->performed);
     free(warps);
 }
 
@@ -193,6 +196,11 @@ uint32_t fth_warps_first_slot_event(const struct fth_warps *warps)
 uint64_t fth_warps_accesses(const struct fth_warps *warps)
 {
     return warps->accesses;
+}
+
+const uint64_t *fth_warps_performed(const struct fth_warps *warps)
+{
+    return warps->performed;
 }
 
 uint64_t fth_warps_requests(const struct fth_warps *warps)
@@ -408,6 +416,7 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
     warps->end = fth_later(warps->end, times.done);
     add_to_queue(warps, &warps->queues[warp->scheduler], access->shared, times.left);
     warps->accesses++;
+    warps->performed[access->instruction]++;
     warps->requests += !facts->continues;
     /* The warp needs the data of its shared-memory requests, which the L1 processes first. */
     return schedule(warps, event, access->shared ? times.begun : now, error);

@@ -142,14 +142,16 @@ static void write_shared(struct fth_json_writer *json, const struct fth_shared_c
 
 /* Writes what the threads need, what is moved at each level, and why reads miss. */
 static void write_diagnosis(struct fth_json_writer *json, const struct fth_model_row *row,
-                            const struct fth_model_params *params)
+                            const struct fth_model_params *params, bool sampled)
 {
     struct fth_model_traffic traffic;
     fth_model_traffic(row, params, &traffic);
-    write_by_kind(json, "requested_bytes", row->demand.requested_bytes);
-    write_by_kind(json, "used_bytes", row->demand.used_bytes);
-    write_by_kind(json, "ideal_sectors", row->demand.ideal_sectors);
-    write_number(json, "touched_bytes", (double)row->demand.touched_all_bytes);
+    if (!sampled) { /* a sample does not say what all threads need */
+        write_by_kind(json, "requested_bytes", row->demand.requested_bytes);
+        write_by_kind(json, "used_bytes", row->demand.used_bytes);
+        write_by_kind(json, "ideal_sectors", row->demand.ideal_sectors);
+        write_number(json, "touched_bytes", (double)row->demand.touched_all_bytes);
+    }
     fth_json_key(json, "moved_bytes");
     fth_json_begin(json, '{', true);
     write_number(json, "l1", (double)traffic.l1_bytes);
@@ -233,7 +235,7 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     write_number(json, "access_cycles",
                  fth_figure_round_to_tenth(fth_model_access_cycles(row, params)));
     if (diagnosed)
-        write_diagnosis(json, row, params);
+        write_diagnosis(json, row, params, sampled);
     if (fth_figure_sum(row->shared.requests))
         write_shared(json, &row->shared);
     if (!row->instruction) {

@@ -149,6 +149,14 @@ static double per_request(uint64_t sectors, const struct fth_model_row *row)
     return requests ? round(10 * (double)sectors / (double)requests) / 10 : (double)NAN;
 }
 
+/* Returns the sectors that the lanes of a request would need if they were adjacent. NAN: there are
+ * no requests, or the needs of the threads are not known. */
+static double ideal_per_request(const struct fth_model_row *row)
+{
+    const uint64_t ideal = fth_figure_sum(row->demand.ideal_sectors);
+    return ideal ? per_request(ideal, row) : (double)NAN;
+}
+
 /* Returns the wavefronts per request to shared memory; NAN: there are none. */
 static double wavefronts_per_request(uint64_t wavefronts, const struct fth_model_row *row)
 {
@@ -234,7 +242,7 @@ static void put_line(struct fth_cells *cells, const char *kernel, const struct l
     fth_cells_put(cells, NULL,
                   (double)(fth_figure_sum(sum->warps) + fth_figure_sum(sum->shared.requests)));
     fth_cells_put(cells, NULL, per_request(fth_figure_sum(sum->l1.sectors), sum));
-    fth_cells_put(cells, NULL, per_request(fth_figure_sum(sum->demand.ideal_sectors), sum));
+    fth_cells_put(cells, NULL, ideal_per_request(sum));
     fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&sum->l1, true)));
     fth_cells_put(cells, NULL, fth_figure_percent(fth_model_hit_ratio(&sum->l2, true)));
     fth_cells_put(cells, NULL,
@@ -442,8 +450,7 @@ static void write_margin(const struct line *line, double sector_bytes, bool has_
     short_percent(fth_model_hit_ratio(&sum->l2, true), l2);
     short_bytes((double)fth_figure_sum(sum->l2.sectors) * sector_bytes, moved);
     short_bytes((double)(sum->dram_reads + sum->dram_writes) * sector_bytes, memory);
-    short_pair(per_request(fth_figure_sum(sum->l1.sectors), sum),
-               per_request(fth_figure_sum(sum->demand.ideal_sectors), sum), pair);
+    short_pair(per_request(fth_figure_sum(sum->l1.sectors), sum), ideal_per_request(sum), pair);
     fth_buffer_format(out, "%6s  %9s  %3s  %3s  %4s  %4s", requests, pair, l1, l2,
                       is_global ? moved : "", is_global ? memory : "");
     if (has_banks)

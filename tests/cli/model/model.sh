@@ -57,7 +57,7 @@ fathom model b.trace --gpu h200 --json 2>/dev/null | cmp - orders && echo 'the s
 fathom model a.trace --gpu none --orders 3 --set l1.size_bytes=1K 2>/dev/null
 fathom model a.trace --gpu none --orders 1
 fathom model a.trace --gpu none --orders many
-# Short launches are simulated completely, and of longer ones an eighth or more.
+# Short launches are simulated completely, and of longer ones a sixteenth or more.
 fathom model "$w/mvt.json" --set N=2304 --gpu h200 --sample 8
 fathom model "$w/mvt.json" --set N=2304 --gpu h200 --sample 8 --json 2>/dev/null | grep '"simulated'
 fathom model a.trace --gpu h200 --sample 8
