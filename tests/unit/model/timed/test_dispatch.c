@@ -245,6 +245,32 @@ static void sms_start_within_a_time(void **state)
     }
 }
 
+/* Each block starts later than it is placed, by up to the given time, which depends on the seed. */
+static void blocks_start_at_different_times(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 1000 };
+    uint64_t first[BLOCKS];
+    for (int seed = 1; seed <= 2; seed++) {
+        struct fixture fixture = begin(16, true, "rr");
+        uint64_t sum = 0, same = 0;
+        assert_int_equal(fth_model_set(fixture.params, "gpu.seed", seed == 1 ? "1" : "2", NULL),
+                         FTH_OK);
+        fixture.timing = (struct fth_timing){.block_jitter = 1000};
+        create(&fixture);
+        for (uint64_t block = 0; block < BLOCKS; block++) {
+            const uint64_t jitter = fth_dispatch_jitter(fixture.dispatch, block);
+            assert_in_range(jitter, 0, 999);
+            sum += jitter;
+            same += seed == 2 && jitter == first[block];
+            first[block] = jitter;
+        }
+        assert_in_range(sum / BLOCKS, 450, 550);
+        assert_in_range(same, 0, 20);
+        end(&fixture);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +283,7 @@ int main(void)
         cmocka_unit_test(without_a_map_the_order_of_arrival_counts),
         cmocka_unit_test(gpcs_accept_blocks_once_per_period),
         cmocka_unit_test(sms_start_within_a_time),
+        cmocka_unit_test(blocks_start_at_different_times),
     };
     return cmocka_run_group_tests_name("dispatch", tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static const struct fth_timing costs = {.port = 10,
                                         .to_join = 100,
                                         .to_l2 = 50,
                                         .to_far = 20,
+                                        .from_far = 20,
                                         .to_memory = 400,
                                         .l2_sector = 1,
                                         .mem_sector = 1,
@@ -264,6 +265,11 @@ static void other_reads_are_not_joined(void **state)
     expect_reads(&fixture, 3, 4, 2, 2);
     read_line(&fixture, 1, NEAR_LINE + 256, 1, 40); /* another line */
     expect_reads(&fixture, 4, 5, 2, 2);
+    /* The first read would be joined, but the join unit only knows the last one of the line. */
+    read_line(&fixture, 0, NEAR_LINE, 1, 60);
+    expect_reads(&fixture, 5, 6, 3, 3);
+    read_line(&fixture, 0, NEAR_LINE, 1, 80);
+    expect_reads(&fixture, 5, 6, 3, 3);
     end(&fixture);
     static const char *const no_joins[] = {"l2.joins", "none", NULL};
     fixture = begin(no_joins, &costs);
@@ -309,6 +315,24 @@ static void far_lines_come_from_their_home(void **state)
     assert_int_equal(counts_of(&fixture)->dram_reads, 3);
     expect_reads(&fixture, 5, 6, 2, 0);
     end(&fixture);
+}
+
+/* A read of SM 0 arrives in the home side of a line at 170. One of SM 3, whose side this is, is
+ * handled later. If it arrives there at 160, it is the first one and misses, but only once. */
+static void reads_that_overtake_one_from_the_other_side_miss(void **state)
+{
+    (void)state;
+    static const char *const no_joins[] = {"l2.joins", "none", NULL};
+    for (uint64_t now = 10; now <= 20; now += 10) {
+        struct fixture fixture = begin(no_joins, &costs);
+        read_line(&fixture, 0, FAR_LINE, 1, 0);
+        assert_int_equal(read_line(&fixture, 3, FAR_LINE, 1, now), 720 - now);
+        expect_reads(&fixture, 2, 2, now == 10 ? 0 : 1, now == 10 ? 0 : 1);
+        read_line(&fixture, 1, FAR_LINE, 1, now);
+        expect_reads(&fixture, 3, 3, now == 10 ? 1 : 2, now == 10 ? 1 : 2);
+        assert_int_equal(counts_of(&fixture)->dram_reads, 1);
+        end(&fixture);
+    }
 }
 
 /* SM 1 reads a line of its own side: it arrives there at 550. SM 0 looks it up there at 420 + 20.
@@ -643,6 +667,7 @@ int main(void)
         cmocka_unit_test(other_reads_are_not_joined),
         cmocka_unit_test(sectors_in_flight_are_merged),
         cmocka_unit_test(far_lines_come_from_their_home),
+        cmocka_unit_test(reads_that_overtake_one_from_the_other_side_miss),
         cmocka_unit_test(far_reads_wait_for_sectors_in_flight),
         cmocka_unit_test(sides_and_memory_have_bandwidths),
         cmocka_unit_test(misses_fetch_whole_fills),

@@ -127,6 +127,8 @@ static void costs_are_in_ticks(void **state)
                                        "0.5",
                                        "time.start_cycles",
                                        "300",
+                                       "time.jitter_cycles",
+                                       "100",
                                        "time.warp_cycles",
                                        "8",
                                        "time.refill_cycles",
@@ -147,13 +149,15 @@ static void costs_are_in_ticks(void **state)
     assert_int_equal(timing.port, 4506); /* 1.1 x 4096 = 4505.6 */
     assert_int_equal(timing.to_join, 7 * CYCLE);
     assert_int_equal(timing.to_l2, 3 * CYCLE);
-    assert_int_equal(timing.to_far, 3 * CYCLE);
+    assert_int_equal(timing.to_far, 3 * CYCLE / 2);
+    assert_int_equal(timing.from_far, 9 * CYCLE / 2);
     assert_int_equal(timing.to_memory, 80 * CYCLE);
     assert_int_equal(timing.join_reads, 3);
     assert_int_equal(timing.read_merge, 34 * CYCLE);
     assert_int_equal(timing.store_merge, 30 * CYCLE);
     assert_int_equal(timing.block_gap, CYCLE / 2);
     assert_int_equal(timing.start_spread, 300 * CYCLE);
+    assert_int_equal(timing.block_jitter, 100 * CYCLE);
     assert_int_equal(timing.warp_gap, 8 * CYCLE);
     assert_int_equal(timing.refill, 260 * CYCLE);
     assert_int_equal(timing.refill_period, 150 * CYCLE);
