@@ -377,8 +377,9 @@ static struct found read_side(struct timed_memory *memory, uint64_t side,
             arrival = read_memory(memory, found.fetched, now);
         } else {
             const double both = gpu->far_cycles - gpu->l2_cycles;
-            arrival = timed_ticks(both * 3 / 4) + read_home(memory, request->line, found.fetched,
-                                                            now + timed_ticks(both / 4), &from_memory);
+            arrival =
+                timed_ticks(both * 3 / 4) + read_home(memory, request->line, found.fetched,
+                                                      now + timed_ticks(both / 4), &from_memory);
             memory->result->far_hits += count_bits(found.missed & ~from_memory);
         }
     }

@@ -264,8 +264,8 @@ static void plan(struct run *run, size_t index)
 static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t now)
 {
     const uint64_t per_block = run->launch->warps;
-    const uint64_t mixed = (block + 1 + run->gpu->seed * UINT64_C(0x2545F4914F6CDD1D)) *
-                           UINT64_C(0x9E3779B97F4A7C15);
+    const uint64_t mixed =
+        (block + 1 + run->gpu->seed * UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15);
     const uint64_t delay =
         mixed / (UINT64_C(1) << 48) * timed_ticks(run->gpu->jitter_cycles) / 65536;
     run->slots[slot].block = block;

@@ -189,9 +189,8 @@ uint32_t fth_dispatch_place(const struct fth_dispatch *dispatch, uint32_t slot)
  * cycles of each other (docs/methods/placement.md). */
 uint64_t fth_dispatch_jitter(const struct fth_dispatch *dispatch, uint64_t block)
 {
-    const uint64_t random = dispatch->order
-                                ? fth_order_draw(dispatch->order, DRAW_JITTER + block)
-                                : draw(dispatch->seed, block);
+    const uint64_t random = dispatch->order ? fth_order_draw(dispatch->order, DRAW_JITTER + block)
+                                            : draw(dispatch->seed, block);
     return random * dispatch->timing->block_jitter >> 16;
 }
 

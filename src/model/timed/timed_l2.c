@@ -40,9 +40,9 @@ struct pending_read {
     uint32_t sectors, count;
 };
 
-/* What the last read of another side that fetched sectors of a line has fetched, and when it arrived
- * at the home side. Earlier accesses to the home side miss these sectors, although the model handles
- * them later. */
+/* What the last read of another side that fetched sectors of a line has fetched, and when it
+ * arrived at the home side. Earlier accesses to the home side miss these sectors, although the
+ * model handles them later. */
 struct late_fetch {
     uint64_t from;
     uint32_t sectors;

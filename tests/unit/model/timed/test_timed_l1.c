@@ -383,7 +383,7 @@ static void reads_that_follow_closely_miss_together(void **state)
     (void)state;
     assert_int_equal(count_merged(0, 1), 0);
     assert_in_range(count_merged(LATER, 1), 236, 256);
-    assert_int_equal(count_merged(LATER, 2), 0);       /* another SM */
+    assert_int_equal(count_merged(LATER, 2), 0); /* another SM */
     /* The second read is processed 4 ticks after the first one. Of times from 0 to 11, those from 5
      * on are longer: 149 = 256 x 7/12. */
     assert_in_range(count_merged(12, 1), 125, 173);
