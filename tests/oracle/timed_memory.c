@@ -309,22 +309,6 @@ static uint64_t to_l2(const struct timed_gpu *gpu)
     return timed_ticks(gpu->l2_cycles / 2 - join_cycles(gpu));
 }
 
-/* Returns the fills that contain `sectors`. */
-static uint64_t find_fills(const struct timed_gpu *gpu, const struct timed_request *request,
-                           uint64_t sectors)
-{
-    const uint64_t hinted = request->issue->instruction->l2_fill_bytes;
-    uint64_t bytes = hinted ? hinted : gpu->fill_bytes, fills = 0;
-    bytes = later(bytes, gpu->sector_bytes);
-    bytes = bytes < gpu->line_bytes ? bytes : gpu->line_bytes;
-    const uint64_t count = gpu->line_bytes / gpu->sector_bytes, each = bytes / gpu->sector_bytes;
-    for (uint64_t i = 0; i < count; i++)
-        for (uint64_t k = 0; k < count; k++)
-            if (i / each == k / each && sectors >> i & 1)
-                fills |= UINT64_C(1) << k;
-    return fills;
-}
-
 /* What a read finds in its side. */
 struct found {
     uint64_t missed, flying, early, fetched, ready;
@@ -371,8 +355,8 @@ static struct found read_side(struct timed_memory *memory, uint64_t side,
                 flight->late &= ~(UINT64_C(1) << i);
     }
     if (found.missed) {
-        found.fetched =
-            timed_lines_missing(cache, request->line, find_fills(gpu, request, found.missed), NULL);
+        found.fetched = timed_lines_missing(cache, request->line,
+                                            timed_find_fills(gpu, request, found.missed), NULL);
         if (home_of(gpu, request->line) == side) {
             arrival = read_memory(memory, found.fetched, now);
         } else {

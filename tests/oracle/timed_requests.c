@@ -92,3 +92,18 @@ uint64_t timed_l1_cycles(const struct timed_gpu *gpu, const struct timed_issue *
     const uint64_t tags = (*count + TAGS_PER_CYCLE - 1) / TAGS_PER_CYCLE;
     return tags > most ? tags : most;
 }
+
+uint64_t timed_find_fills(const struct timed_gpu *gpu, const struct timed_request *request,
+                          uint64_t sectors)
+{
+    const uint64_t hinted = request->issue->instruction->l2_fill_bytes;
+    uint64_t bytes = hinted ? hinted : gpu->fill_bytes, fills = 0;
+    bytes = bytes > gpu->sector_bytes ? bytes : gpu->sector_bytes;
+    bytes = bytes < gpu->line_bytes ? bytes : gpu->line_bytes;
+    const uint64_t count = gpu->line_bytes / gpu->sector_bytes, each = bytes / gpu->sector_bytes;
+    for (uint64_t i = 0; i < count; i++)
+        for (uint64_t k = 0; k < count; k++)
+            if (i / each == k / each && sectors >> i & 1)
+                fills |= UINT64_C(1) << k;
+    return fills;
+}

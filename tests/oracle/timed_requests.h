@@ -23,4 +23,8 @@ bool timed_next_request(const struct timed_gpu *gpu, const struct timed_issue *i
 uint64_t timed_l1_cycles(const struct timed_gpu *gpu, const struct timed_issue *issue,
                          uint64_t *count);
 
+/* Returns the fills of the L2 that contain `sectors` of the line of a request. */
+uint64_t timed_find_fills(const struct timed_gpu *gpu, const struct timed_request *request,
+                          uint64_t sectors);
+
 #endif

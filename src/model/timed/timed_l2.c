@@ -13,14 +13,10 @@
  * is near its SM. Both invalidate what they write in other sides. The L2 keeps sectors that are
  * written in part; when it writes them back, it reads the rest of them from memory. Atomics in the
  * same 512 bytes follow each other at a distance. */
-#include "model/timed/timed.h"
+#include "model/timed/timed_joins.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Size of the table of reads under way, per group of SMs: a power of two. Chosen: about as many as
- * a group has under way at full load; a read that another one replaces is not joined any more. */
-enum { JOIN_SLOTS = 1 << 13 };
 
 /* Size of the table of units that execute atomics: a power of two. Chosen: enough for the busy
  * ones; two units that share an entry are not delayed. */
@@ -29,15 +25,6 @@ enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
 /* A unit that executes the atomics of some contiguous bytes, and when it can take the next one. */
 struct atomic_unit {
     uint64_t number, free_at;
-};
-
-/* A read that is under way, as the join unit knows it. */
-struct pending_read {
-    uint64_t line;
-    uint64_t begin; /* when it arrived at the join unit */
-    uint64_t until; /* when the L2 has its data; up to then, other reads can be joined to it */
-    uint64_t ready; /* when its data is at the SM */
-    uint32_t sectors, count;
 };
 
 /* What the last read of another side that fetched sectors of a line has fetched, and when it
@@ -64,13 +51,9 @@ struct fth_timed_l2 {
     uint64_t memory_free_at;
     uint64_t *port_free_at; /* [sms] */
     uint8_t *side_of_sm;    /* [sms] */
-    uint32_t *group_of_sm;  /* [group_sms]; NULL: reads are not joined */
-    size_t group_sms, sms;
+    struct fth_joins joins;
+    size_t sms;
     struct atomic_unit atomics[ATOMIC_SLOTS];
-    struct pending_read *reads; /* [groups][JOIN_SLOTS] */
-    /* The times of `reads` include the duration of the launches before the current one, so that
-     * reads of these launches are no longer under way. */
-    uint64_t epoch, latest_read;
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
     uint64_t partial_writes;
     uint64_t allocated_lines;     /* in this launch */
@@ -88,24 +71,6 @@ static uint32_t count_bits(uint64_t mask)
 }
 
 /* ---- creation ---- */
-
-static enum fth_status read_groups(struct fth_timed_l2 *l2, const struct fth_model_params *params,
-                                   struct fth_error *error)
-{
-    uint32_t groups = 0;
-    if (strcmp(params->values[FTH_KEY_JOINS].text, "none") == 0)
-        return FTH_OK;
-    FTH_TRY(fth_sm_list(params, FTH_KEY_JOINS, FTH_MAX_MAPPED_SMS + 1, &l2->group_of_sm,
-                        &l2->group_sms, error));
-    for (size_t i = 0; i < l2->group_sms; i++)
-        groups = l2->group_of_sm[i] >= groups ? l2->group_of_sm[i] + 1 : groups;
-    const size_t count = (size_t)groups * JOIN_SLOTS + 1;
-    l2->reads = calloc(count, sizeof *l2->reads);
-    if (!l2->reads)
-        return fth_no_memory(error, "model caches", NULL);
-    fth_memory_use_large_pages(l2->reads, count * sizeof *l2->reads); /* used in random order */
-    return FTH_OK;
-}
 
 static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_params *params,
                             const struct fth_setting *setting, struct fth_error *error)
@@ -129,7 +94,7 @@ static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_para
             return fth_no_memory(error, "model caches", NULL);
     }
     FTH_TRY(fth_side_of_sms(params, setting, l2->side_of_sm, error));
-    return read_groups(l2, params, error);
+    return fth_joins_init(&l2->joins, params, error);
 }
 
 enum fth_status fth_timed_l2_create(const struct fth_model_params *params,
@@ -164,8 +129,7 @@ void fth_timed_l2_destroy(struct fth_timed_l2 *l2)
     free(l2->sides);
     free(l2->port_free_at);
     free(l2->side_of_sm);
-    free(l2->group_of_sm);
-    free(l2->reads);
+    fth_joins_fini(&l2->joins);
     free(l2->counts);
     fth_totals_fini(&l2->totals);
     free(l2);
@@ -211,7 +175,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
     l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;
     l2->used = true;
     memset(l2->port_free_at, 0, l2->sms * sizeof *l2->port_free_at);
-    l2->epoch = l2->latest_read;
+    fth_joins_begin(&l2->joins);
 }
 
 struct fth_l2_counts *fth_timed_l2_counts(struct fth_timed_l2 *l2)
@@ -447,14 +411,6 @@ static void count(struct fth_timed_l2 *l2, const struct fth_timed_request *reque
 
 /* ---- accesses ---- */
 
-static struct pending_read *find_read(const struct fth_timed_l2 *l2, uint32_t sm, uint64_t line)
-{
-    if (!l2->group_of_sm)
-        return NULL;
-    const uint64_t hash = line * UINT64_C(0x9e3779b97f4a7c15) >> 40;
-    return &l2->reads[(size_t)l2->group_of_sm[sm % l2->group_sms] * JOIN_SLOTS + hash % JOIN_SLOTS];
-}
-
 /* Returns the time from the join unit to the near side for a read. */
 static uint64_t to_l2(const struct fth_timing *timing, const struct fth_timed_request *request)
 {
@@ -462,17 +418,6 @@ static uint64_t to_l2(const struct fth_timing *timing, const struct fth_timed_re
         return timing->to_l2;
     const uint64_t draw = fth_order_draw(timing->order, request->line->line ^ request->sm);
     return timing->to_l2 - timing->l2_deviation + (2 * timing->l2_deviation * draw >> 16);
-}
-
-/* Whether a read that arrives at the join unit at `now` becomes part of one that is under way.
- * Reads are handled in the order in which their SMs issue them, so `read` may arrive after this
- * one. It would then be joined to this one only if it arrives before the data of this one, which
- * takes about as long. */
-static bool can_join(const struct fth_timed_l2 *l2, const struct pending_read *read, uint64_t line,
-                     uint32_t sectors, uint64_t now)
-{
-    return read->line == line && read->sectors == sectors && read->count < l2->timing.join_reads &&
-           now < read->until && read->begin < now + (read->until - read->begin);
 }
 
 FTH_CLONES
@@ -483,11 +428,10 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     const uint64_t line = request->line->line, side = l2->side_of_sm[request->sm];
     const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
     const uint64_t at_join = sent + timing->to_join;
-    struct pending_read *read = find_read(l2, request->sm, line);
-    if (read && can_join(l2, read, line, sectors, l2->epoch + at_join)) {
-        read->count++;
-        return read->ready - l2->epoch;
-    }
+    struct fth_pending_read *read = fth_joins_find(&l2->joins, request->sm, line);
+    uint64_t ready;
+    if (fth_joins_join(&l2->joins, read, line, sectors, at_join, timing->join_reads, &ready))
+        return ready;
     if (l2->curves)
         fth_curves_add_l2(l2->curves, line, sectors);
     const uint64_t at_l2 = at_join + to_l2(timing, request);
@@ -506,12 +450,9 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     /* The bandwidth of a side limits what it sends, not what it looks up. */
     const uint64_t wait =
         occupy(&l2->sides[side].free_at, at_l2, count_bits(sectors) * timing->l2_sector) - at_l2;
-    const uint64_t until = found.ready + timing->to_l2, ready = until + wait + timing->to_join;
-    if (read) {
-        *read = (struct pending_read){
-            line, l2->epoch + at_join, l2->epoch + until, l2->epoch + ready, sectors, 1};
-        l2->latest_read = read->until > l2->latest_read ? read->until : l2->latest_read;
-    }
+    const uint64_t until = found.ready + timing->to_l2;
+    ready = until + wait + timing->to_join;
+    fth_joins_note(&l2->joins, read, line, sectors, at_join, until, ready);
     return ready;
 }
 
@@ -708,7 +649,7 @@ void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
     fth_timed_cache_prepare(&near->cache, near->shadow, line);
     if (home != near)
         fth_timed_cache_prepare(&home->cache, home->shadow, line);
-    fth_prefetch(find_read(l2, sm, line->line));
+    fth_prefetch(fth_joins_find(&l2->joins, sm, line->line));
 }
 
 void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,

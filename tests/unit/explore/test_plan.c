@@ -72,7 +72,8 @@ static void checksums_depend_on_everything(void **state)
 }
 
 /* A kernel that loads from an address which depends on its argument and on the random contents of
- * its buffer. Each option of the launch changes the trace, so each gives another input. */
+ * its buffer. Each option of the launch changes the trace, so each gives another input. The target
+ * "debug" keeps the last load, whose result is not used. */
 #define KERNEL(name)                                                                               \
     ".visible .entry " name "(.param .u64 p, .param .u32 x)\n{\n.reg .b64 %rd<4>;\n"               \
     ".reg .b32 %r<4>;\nld.param.u64 %rd1, [p];\nld.param.u32 %r1, [x];\n"                          \
@@ -84,7 +85,7 @@ static void inputs_depend_on_the_options(void **state)
 {
     (void)state;
     static const char ptx[] =
-        ".version 8.0\n.target sm_80\n.address_size 64\n" KERNEL("a") KERNEL("b");
+        ".version 8.0\n.target sm_80, debug\n.address_size 64\n" KERNEL("a") KERNEL("b");
     static const char *const arguments[][2] = {{"ptr:u32[2048]=random", "u32:1"},
                                                {"ptr:u32[2048]=random", "u32:2"}};
     static const uint64_t seeds[] = {5, 6};

@@ -410,6 +410,7 @@ static void merged_loads_are_one_request(void **state)
             "ld.shared.f32 %%f1, [%%r5]; ld.shared.f32 %%f2, [%%r5+4];\n"
             "ld.shared.f32 %%f3, [%%r5+8]; ld.shared.f32 %%f4, [%%r5+12];\n"
             "add.f32 %%f5, %%f1, %%f2; add.f32 %%f6, %%f3, %%f4; add.f32 %%f7, %%f5, %%f6;\n"
+            "add.f32 %%f7, %%f7, %%f0;\n"
             "st.global.f32 [%%rd1], %%f7;\nret;\n}\n",
             rows[i].divisor);
         struct fth_trace *trace = record(text, 1);

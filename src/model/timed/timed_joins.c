@@ -1,0 +1,29 @@
+/* The groups of SMs whose reads are joined. */
+#include "model/timed/timed_joins.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum fth_status fth_joins_init(struct fth_joins *joins, const struct fth_model_params *params,
+                               struct fth_error *error)
+{
+    uint32_t groups = 0;
+    if (strcmp(params->values[FTH_KEY_JOINS].text, "none") == 0)
+        return FTH_OK;
+    FTH_TRY(fth_sm_list(params, FTH_KEY_JOINS, FTH_MAX_MAPPED_SMS + 1, &joins->group_of_sm,
+                        &joins->group_sms, error));
+    for (size_t i = 0; i < joins->group_sms; i++)
+        groups = joins->group_of_sm[i] >= groups ? joins->group_of_sm[i] + 1 : groups;
+    const size_t count = (size_t)groups * FTH_JOIN_SLOTS + 1;
+    joins->reads = calloc(count, sizeof *joins->reads);
+    if (!joins->reads)
+        return fth_no_memory(error, "model caches", NULL);
+    fth_memory_use_large_pages(joins->reads, count * sizeof *joins->reads); /* in random order */
+    return FTH_OK;
+}
+
+void fth_joins_fini(struct fth_joins *joins)
+{
+    free(joins->group_of_sm);
+    free(joins->reads);
+}
