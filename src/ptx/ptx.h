@@ -361,7 +361,7 @@ struct fth_ptx_access {
     bool compares; /* atom.cas */
     bool is_float; /* an atomic on floating-point numbers */
     bool in_registers; /* as in struct fth_ptx_operands: it is no access to memory on a GPU */
-    bool is_removed;               /* as in struct fth_ptx_operands: a GPU does not make it */
+    bool is_removed;   /* as in struct fth_ptx_operands: a GPU does not make it */
     struct fth_ptx_parts parts;    /* as in struct fth_ptx_operands */
     bool is_merged, begins_merged; /* as in struct fth_ptx_operands */
     bool is_staged;                /* as in struct fth_ptx_operands */

@@ -9,7 +9,7 @@
 
 /* With the target `debug`, the assembler removes no loads. */
 #define HEAD                                                                                       \
-    ".version 8.4\n.target sm_90, debug\n.address_size 64\n.func other(.reg .f32 x) { ret; }\n"           \
+    ".version 8.4\n.target sm_90, debug\n.address_size 64\n.func other(.reg .f32 x) { ret; }\n"    \
     ".visible .entry k(.param .u64 in) {\n"
 #define REGISTERS                                                                                  \
     ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .f32 %f<16>;\n"  \
