@@ -131,7 +131,7 @@ static void choose_launches(struct fth_families *families, const struct family *
         bool has_one = false;
         for (size_t k = first; k < end; k++)
             has_one = has_one || families->members[family->launches[k]].wanted;
-        if (!has_one)
+        if (!has_one && end > first)
             families->members[family->launches[first + random % (end - first)]].wanted = true;
     }
 }
@@ -259,6 +259,8 @@ static void adjust_misses(const struct fth_model_counts *counts, struct fth_mode
 static void interpolate(struct fth_families *families, const struct member *member)
 {
     const struct neighbours near = find_neighbours(families, member->family, member->index);
+    if (!near.before || !near.after) /* does not happen: a launch of each stratum is simulated */
+        return;
     const struct fth_launch_estimate *before = &near.before->counts, *after = &near.after->counts;
     struct fth_launch_estimate *estimate = &families->estimate;
     const double accesses = (double)accesses_of(families, member);

@@ -206,9 +206,9 @@ static void warps_have_places_in_local_memory(void **state)
         uint64_t first, next_warp, next_block, next_sm;
     } layouts[] = {{"0", "0", 64, 0, 64, 128, 256},
                    {"0", "576", 64, 0, 64, 128, 256},
-                   {"1024", "576", 128, 896, 1600, 2 * 1600, 64 * 1600},
-                   {"1024", "1104", 256, 768, 2128, 2 * 2128, 64 * 2128},
-                   {"1024", "576", 4096, 0, 4672, 2 * 4672, 64 * 4672}};
+                   {"1024", "576", 128, 896, 1600, 3200, 102400},
+                   {"1024", "1104", 256, 768, 2128, 4256, 136192},
+                   {"1024", "576", 4096, 0, 4672, 9344, 299008}};
     for (size_t i = 0; i < FTH_COUNT(layouts); i++) {
         struct fth_model_params *params = make_params(false);
         struct fth_setting setting;

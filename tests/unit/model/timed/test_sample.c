@@ -104,7 +104,7 @@ static void short_launches_have_no_windows(void **state)
 {
     (void)state;
     struct launch launch = begin(49999, SLOTS);
-    assert_false(fth_sampler_is_due(launch.sampler, 2 * 49999));
+    assert_false(fth_sampler_is_due(launch.sampler, UINT64_C(2) * 49999));
     end(&launch);
 }
 
@@ -126,14 +126,14 @@ static void steady_launches_stop(void **state)
 {
     (void)state;
     assert_int_equal(windows_until_steady(SLOTS), LEAST);
-    assert_int_equal(windows_until_steady(5 * SLOTS), LEAST);
+    assert_int_equal(windows_until_steady(UINT64_C(5) * SLOTS), LEAST);
 }
 
 /* Two and a half of ten waves are a quarter of the launch, which has 16 x RATE windows. */
 static void launches_with_many_waves_stop_later(void **state)
 {
     (void)state;
-    assert_int_equal(windows_until_steady(10 * SLOTS), 16 * RATE / 4);
+    assert_int_equal(windows_until_steady(UINT64_C(10) * SLOTS), 16 * RATE / 4);
 }
 
 /* From the ninth window on, a launch hits 5 % more of its sectors, of which there are 10 x STEP per
