@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fth_status fth_joins_init(struct fth_joins *joins, const struct fth_model_params *params,
+enum fth_status fth_joins_init(struct fth_join_units *joins, const struct fth_model_params *params,
                                struct fth_error *error)
 {
     uint32_t groups = 0;
@@ -22,7 +22,7 @@ enum fth_status fth_joins_init(struct fth_joins *joins, const struct fth_model_p
     return FTH_OK;
 }
 
-void fth_joins_fini(struct fth_joins *joins)
+void fth_joins_fini(struct fth_join_units *joins)
 {
     free(joins->group_of_sm);
     free(joins->reads);

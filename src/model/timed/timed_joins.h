@@ -18,7 +18,7 @@ struct fth_pending_read {
     uint32_t sectors, count;
 };
 
-struct fth_joins {
+struct fth_join_units {
     uint32_t *group_of_sm; /* [group_sms]; NULL: reads are not joined */
     size_t group_sms;
     struct fth_pending_read *reads; /* [groups][FTH_JOIN_SLOTS] */
@@ -27,20 +27,20 @@ struct fth_joins {
     uint64_t epoch, latest;
 };
 
-FTH_MUST_USE enum fth_status fth_joins_init(struct fth_joins *joins,
+FTH_MUST_USE enum fth_status fth_joins_init(struct fth_join_units *joins,
                                             const struct fth_model_params *params,
                                             struct fth_error *error);
-void fth_joins_fini(struct fth_joins *joins);
+void fth_joins_fini(struct fth_join_units *joins);
 
 /* Begins a launch. */
-static inline void fth_joins_begin(struct fth_joins *joins)
+static inline void fth_joins_begin(struct fth_join_units *joins)
 {
     joins->epoch = joins->latest;
 }
 
 /* Returns the entry for reads of a line by an SM. NULL: its reads are not joined. */
-static inline struct fth_pending_read *fth_joins_find(const struct fth_joins *joins, uint32_t sm,
-                                                      uint64_t line)
+static inline struct fth_pending_read *fth_joins_find(const struct fth_join_units *joins,
+                                                      uint32_t sm, uint64_t line)
 {
     if (!joins->group_of_sm)
         return NULL;
@@ -53,7 +53,7 @@ static inline struct fth_pending_read *fth_joins_find(const struct fth_joins *jo
  * *ready: when its data is at the SM. Reads are handled in the order in which their SMs issue them,
  * so the other read may arrive after this one. It would then be joined to this one only if it
  * arrives before the data of this one, which takes about as long. `most`: reads that become one. */
-static inline bool fth_joins_join(const struct fth_joins *joins, struct fth_pending_read *read,
+static inline bool fth_joins_join(const struct fth_join_units *joins, struct fth_pending_read *read,
                                   uint64_t line, uint32_t sectors, uint64_t now, uint32_t most,
                                   uint64_t *ready)
 {
@@ -67,7 +67,7 @@ static inline bool fth_joins_join(const struct fth_joins *joins, struct fth_pend
 }
 
 /* Makes a read that goes on to the L2 the one of its entry. NULL: reads are not joined. */
-static inline void fth_joins_note(struct fth_joins *joins, struct fth_pending_read *read,
+static inline void fth_joins_note(struct fth_join_units *joins, struct fth_pending_read *read,
                                   uint64_t line, uint32_t sectors, uint64_t begin, uint64_t until,
                                   uint64_t ready)
 {

@@ -51,7 +51,7 @@ struct fth_timed_l2 {
     uint64_t memory_free_at;
     uint64_t *port_free_at; /* [sms] */
     uint8_t *side_of_sm;    /* [sms] */
-    struct fth_joins joins;
+    struct fth_join_units joins;
     size_t sms;
     struct atomic_unit atomics[ATOMIC_SLOTS];
     uint64_t partial_ways; /* maximum number of partly written lines per set; 0: no limit */
