@@ -503,7 +503,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         0,
                         1024,
                         NULL,
-                        {"32"},
+                        {"8"},
                         NULL},
     [FTH_KEY_JOIN_READS -
         FTH_KEY_SMS] = {"time.join_reads",

@@ -91,7 +91,7 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->port_cycles = (double)PICK(rng, 0, 2, 7, 60) / 2;
     gpu->join_cycles = (double)PICK(rng, 0, 3, 20, 125);
     gpu->join_reads = PICK(rng, 1, 2, 4, 100);
-    gpu->queue_accesses = PICK(rng, 0, 1, 2, 32);
+    gpu->queue_accesses = PICK(rng, 0, 1, 2, 8);
     gpu->merge_cycles = (double)PICK(rng, 0, 34, 500);
     gpu->store_merge_cycles = (double)PICK(rng, 0, 30, 400);
     gpu->atomic_cycles[0] = (double)PICK(rng, 0, 13, 500) / 10;

@@ -11,7 +11,8 @@ enum {
     MERGE_ENTRIES = 64,
     JOIN_ENTRIES = 8192,
     ATOMIC_ENTRIES = 4096,
-    LOOKUP_LEAD = 64 * CYCLE
+    LOOKUP_LEAD = 64 * CYCLE,
+    PORT_LEAD = 256 * CYCLE
 };
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
@@ -692,6 +693,8 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
     times->begun = later(now, l1->tags_free_at);
     if (l1->hits_free_at > LOOKUP_LEAD)
         times->begun = later(times->begun, l1->hits_free_at - LOOKUP_LEAD);
+    if (l1->port_free_at > PORT_LEAD)
+        times->begun = later(times->begun, l1->port_free_at - PORT_LEAD);
     times->done = times->begun;
     times->left = occupy(&l1->data_free_at, times->begun, busy);
     const uint64_t hits = perform(memory, issue, busy, count, times);

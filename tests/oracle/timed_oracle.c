@@ -10,6 +10,7 @@ enum {
     REMEMBERED_LOADS = 12,
     BLOCKS_PER_TURN = 3,
     DEFAULT_GAP = 8,
+    LONGEST_SHORT_GAP = 24,
     LEAD = 64 * CYCLE
 };
 
@@ -21,7 +22,7 @@ struct event {
     size_t index; /* of the warp among all warps of all slots, or of the slot */
 };
 
-enum { MAX_PLACES = 8 }; /* of an access */
+enum { MAX_PLACES = 4 }; /* of an access */
 enum { MAX_QUEUE = 32 }; /* the longest queue of the tests */
 
 struct load {
@@ -33,7 +34,8 @@ struct warp {
     uint32_t last;                 /* its instruction; UINT32_MAX: none */
     uint64_t issued, ready;        /* instructions; when it has issued the last access */
     uint64_t age;                  /* warps that started before it */
-    bool waits;                    /* for room in the queue of its scheduler */
+    bool waits;                    /* for its scheduler, or for room in its queue */
+    uint64_t due;                  /* since when it waits */
     uint64_t gap, shared, latency; /* of its next access */
     const struct timed_oracle_access *next;
     struct load loads[REMEMBERED_LOADS];
@@ -204,19 +206,31 @@ static uint64_t wait_for_loads(struct warp *warp, uint64_t number, uint64_t issu
     return time;
 }
 
+/* Returns the time that a warp takes for warp->gap instructions if it waits for no data. */
+static uint64_t find_length(const struct run *run, const struct warp *warp)
+{
+    return later(warp->gap * timed_ticks(run->gpu->issue_cycles), warp->latency * CYCLE);
+}
+
+static uint64_t *scheduler_of(struct run *run, size_t index)
+{
+    const uint64_t sm = run->slots[index / run->launch->warps].sm;
+    return &run->scheduler_free[sm][index % run->launch->warps % run->gpu->schedulers];
+}
+
 /* Returns when a warp issues the last one of warp->gap instructions, of which the first one follows
- * its last access. */
-static uint64_t find_issue(struct run *run, size_t index)
+ * its last access. `waits`: with the delay by the scheduler. */
+static uint64_t find_issue(struct run *run, size_t index, bool waits)
 {
     struct warp *warp = &run->warps[index];
     const uint64_t issue = timed_ticks(run->gpu->issue_cycles);
-    const uint64_t sm = run->slots[index / run->launch->warps].sm;
-    uint64_t *scheduler =
-        &run->scheduler_free[sm][index % run->launch->warps % run->gpu->schedulers];
     warp->issued += warp->gap;
-    *scheduler = later(*scheduler, warp->ready) + warp->gap * CYCLE;
-    const uint64_t running = warp->ready + later(warp->gap * issue, warp->latency * CYCLE);
+    const uint64_t running = warp->ready + find_length(run, warp);
     const uint64_t time = later(running, wait_for_loads(warp, warp->issued, issue));
+    if (!waits)
+        return time;
+    uint64_t *scheduler = scheduler_of(run, index);
+    *scheduler = later(*scheduler, warp->ready) + warp->gap * CYCLE;
     if (time > running)
         return later(time, *scheduler);
     return *scheduler > LEAD ? later(time, *scheduler - LEAD) : time;
@@ -242,7 +256,7 @@ static void plan(struct run *run, size_t index)
     }
     if (!warp->next) {
         if (pace && pace->count && warp->gap)
-            warp->ready = find_issue(run, index);
+            warp->ready = find_issue(run, index, true);
         end_warp(run, index);
         return;
     }
@@ -251,7 +265,7 @@ static void plan(struct run *run, size_t index)
         warp->gap = warp->shared = warp->latency = 0;
         barrier = false;
     }
-    const uint64_t time = find_issue(run, index);
+    const uint64_t time = find_issue(run, index, warp->gap > LONGEST_SHORT_GAP);
     if (!barrier) {
         add_event(run, time, WARP_ISSUES, index);
         return;
@@ -296,11 +310,25 @@ static void remember(struct queue *queue, uint64_t left)
     queue->left[queue->count++] = left;
 }
 
-/* Returns when an entry of the queue is free. */
-static uint64_t find_room(const struct run *run, const struct queue *queue)
+/* Returns when the scheduler has issued the short gap of a warp that is due, if this is next. */
+static uint64_t find_end_of_gap(struct run *run, size_t index)
 {
+    const struct warp *warp = &run->warps[index];
+    const uint64_t length = find_length(run, warp);
+    const uint64_t start = warp->due > length ? warp->due - length : 0;
+    return later(*scheduler_of(run, index), start) + warp->gap * CYCLE;
+}
+
+/* Returns when an entry of the queue of a warp is free and its gap is issued. */
+static uint64_t find_room(struct run *run, size_t index)
+{
+    const struct queue *queue = queue_of(run, index);
     const uint64_t places = run->gpu->queue_accesses;
-    return places && queue->count >= places ? queue->left[queue->count - places] : 0;
+    const uint64_t room = places && queue->count >= places ? queue->left[queue->count - places] : 0;
+    if (run->warps[index].gap > LONGEST_SHORT_GAP)
+        return room;
+    const uint64_t end = find_end_of_gap(run, index);
+    return end < LEAD ? room : later(room, end - LEAD);
 }
 
 /* Finds the oldest warp that waits for room in a queue, or returns SIZE_MAX. */
@@ -330,6 +358,8 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
         .access = warp->next,
         .instruction = instruction};
     struct timed_l1_times times;
+    if (warp->gap <= LONGEST_SHORT_GAP)
+        *scheduler_of(run, index) = find_end_of_gap(run, index);
     timed_memory_access(run->memory, &issue, now, &times);
     warp->ready = warp->shared ? times.begun : now;
     for (uint64_t place = 0; place < 1 + warp->shared && place < MAX_PLACES; place++)
@@ -355,15 +385,16 @@ static void try_access(struct run *run, size_t index, uint64_t now)
 {
     struct queue *queue = queue_of(run, index);
     const size_t oldest = find_waiting(run, queue);
-    const uint64_t room = find_room(run, queue);
     if (run->warps[index].waits) {
         run->warps[oldest].waits = false;
         issue_access(run, oldest, now);
         const size_t next = find_waiting(run, queue);
         if (next != SIZE_MAX)
-            add_event(run, find_room(run, queue), WARP_ISSUES, next);
+            add_event(run, find_room(run, next), WARP_ISSUES, next);
         return;
     }
+    run->warps[index].due = now;
+    const uint64_t room = find_room(run, index);
     if (oldest == SIZE_MAX && room <= now) {
         issue_access(run, index, now);
         return;

@@ -350,6 +350,8 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
  * those that are fetched now. */
 uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                            uint32_t sectors, uint64_t now, uint32_t *fetched);
+/* Returns when the port of an SM can take the next request. */
+uint64_t fth_timed_l2_port(const struct fth_timed_l2 *l2, uint32_t sm);
 /* A write that an SM sends at `now`. `counted`: the sectors that did not merge with those of an
  * earlier store. */
 void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,

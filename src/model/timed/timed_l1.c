@@ -34,6 +34,10 @@ enum { PREPARED_LINES = 4 };
  * looked up if all of them hit. The tuning cases are predicted alike with 32 to 128 cycles. */
 enum { MAX_LOOKUP_LEAD_CYCLES = 64 };
 
+/* An L1 looks up an access at most this long before its port to the L2 can take the next request,
+ * because it keeps only some misses that it has not sent yet. Fitted to an H200. */
+enum { MAX_PORT_LEAD_CYCLES = 256 };
+
 /* The last read of a line that missed. */
 struct recent_read {
     uint64_t line, until;
@@ -646,6 +650,9 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     uint64_t begin = fth_later(now, l1->tags_free_at);
     if (l1->hits_free_at > begin + lead)
         begin = l1->hits_free_at - lead;
+    const uint64_t port = fth_timed_l2_port(l1s->l2, sm), port_lead = MAX_PORT_LEAD_CYCLES * cycle;
+    if (port > begin + port_lead)
+        begin = port - port_lead;
     const uint64_t data = fth_later(begin, l1->hits_free_at);
     const uint64_t all = fth_later(begin, l1->data_free_at);
     uint64_t last = begin;

@@ -456,6 +456,11 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     return ready;
 }
 
+uint64_t fth_timed_l2_port(const struct fth_timed_l2 *l2, uint32_t sm)
+{
+    return l2->port_free_at[sm];
+}
+
 uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                            uint32_t sectors, uint64_t now, uint32_t *fetched)
 {

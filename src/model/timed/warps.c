@@ -3,8 +3,9 @@
  * A warp issues its instructions one after the other, at a fixed distance. It stops before the
  * first instruction that needs the result of a load that has not arrived; traces say after how many
  * instructions that is (fth_trace_instruction.wait). Each scheduler of an SM issues one instruction
- * per cycle, so warps also wait for each other. At a barrier, a warp waits for all warps of its
- * block that have not ended. */
+ * per cycle, so warps also wait for each other; older ones go first if they need few instructions
+ * up to their next access. At a barrier, a warp waits for all warps of its block that have not
+ * ended. */
 #include "model/timed/timed.h"
 
 #include <stdlib.h>
@@ -13,10 +14,15 @@
  * beyond that are combined with the last one, so the warp may wait for them too early. */
 enum { MAX_LOADS = 12 };
 
-/* A scheduler prefers the warp that it has issued last. So a warp that need not wait for data goes
- * on at once, even if the scheduler is behind by up to this number of cycles. Fitted to an H200:
- * the longer it is, the more often two loads of a warp that follow each other directly merge. */
+/* A warp that need not wait for data goes on at once, even if its scheduler is behind by up to this
+ * number of cycles. Fitted to an H200: the longer it is, the more often two loads of a warp that
+ * follow each other directly merge. */
 enum { MAX_LEAD_CYCLES = 64 };
+
+/* Maximum number of instructions from an access to the next one, with it, for which older warps go
+ * first. Fitted to an H200: older blocks advance faster in loops of about ten instructions
+ * (docs/results/h200/l1-throughput.md#older-warps-first), but hardly in products of matrices. */
+enum { MAX_SHORT_GAP = 24 };
 
 struct load {
     uint32_t needed; /* instruction of the warp that needs the result */
@@ -33,14 +39,17 @@ enum {
 struct warp {
     _Alignas(HOST_LINE_BYTES) struct fth_warp_stream *stream;
     const struct fth_timed_access *access; /* the next one; NULL: the warp has ended */
-    uint32_t slot, sm;
+    uint32_t slot;
     uint32_t issued;    /* instructions so far; can wrap around */
     uint32_t scheduler; /* index into scheduler_free_at */
+    uint16_t sm;
     uint8_t load_count;
-    bool at_barrier;
-    bool waits;    /* for room in the queue of its scheduler */
-    uint32_t next; /* then: the next younger warp that waits, or NO_WARP */
-    uint64_t age;  /* warps that were started before it */
+    bool at_barrier : 1;
+    bool issues_later : 1; /* its scheduler has not issued the instructions up to its next access */
+    bool waits : 1;        /* for its scheduler, or for room in its queue */
+    uint32_t next;         /* then: the next younger warp that waits, or NO_WARP */
+    uint32_t age;          /* warps that were started before it; can wrap around */
+    uint64_t due;          /* when its next access would issue if no other warp delayed it */
     struct load loads[MAX_LOADS];
 };
 
@@ -58,18 +67,16 @@ struct soon {
 /* The accesses of a scheduler that wait for the L1. They are processed in the order in which they
  * were added. An access has one place, and one more for each wavefront of shared memory before it,
  * up to MAX_PLACES: a warp has only some of its reads of shared memory in flight at a time. Fitted
- * to the times of the blocks of a kernel on an H200
- * (docs/results/h200/structure.md#how-blocks-of-an-sm-progress). If there is no room, warps wait
- * with their accesses, and the oldest warp gets the next free place. While warps wait, one event
- * per queue is pending. It is due when a place becomes free, and may belong to any of these warps.
- */
+ * to an H200. If there is no room, or the scheduler has not issued the instructions before an
+ * access, warps wait with their accesses, and the oldest warp is next. While warps wait, one event
+ * per queue is pending, which may belong to any of these warps. */
 struct queue {
     uint64_t *left;  /* [queue_accesses] ring of the times at which the last accesses leave */
     uint32_t oldest; /* index of the oldest entry of the ring, which is replaced next */
     uint32_t first_waiting;
 };
 
-enum { MAX_PLACES = 8 };
+enum { MAX_PLACES = 4 };
 
 enum { NO_WARP = UINT32_MAX };
 
@@ -98,7 +105,7 @@ struct fth_warps {
     uint64_t *scheduler_free_at; /* [sms][schedulers] */
     struct queue *queues;        /* [sms][schedulers] */
     uint64_t *left;              /* [sms][schedulers][queue_accesses] of `queues` */
-    uint64_t started;            /* warps so far */
+    uint32_t started;            /* warps so far; can wrap around */
     uint64_t accesses, requests; /* so far; `requests` without further parts of an instruction */
     struct block *blocks;        /* [slots] */
     struct warp *warps;          /* [slots][warps_per_block] */
@@ -286,20 +293,39 @@ static void end_warp(struct fth_warps *warps, uint32_t slot, const struct warp *
 
 /* ---- accesses ---- */
 
-/* Lets a warp that has issued its last instruction at `now` issue `gap` more, which take at least
- * `latency` cycles. Returns when it issues the last one. */
-static uint64_t issue_after(struct fth_warps *warps, uint32_t event, uint32_t gap, uint32_t latency,
-                            uint64_t now)
+/* Returns when a warp that has issued its last instruction at `now` issues the last of `gap` more
+ * if no other warp delays it. They take at least `latency` cycles. */
+static uint64_t issue_alone(struct fth_warps *warps, struct warp *warp, uint32_t gap,
+                            uint32_t latency, uint64_t now, uint64_t *running)
 {
-    const uint64_t issue = warps->context.timing->issue, cycle = FTH_TICKS_PER_CYCLE;
-    struct warp *warp = &warps->warps[event];
+    const uint64_t issue = warps->context.timing->issue;
     warp->issued += gap;
-    const uint64_t running = now + (gap * issue > latency * cycle ? gap * issue : latency * cycle);
-    const uint64_t at = wait_for_loads(warp, warp->issued, running, issue);
+    *running = now + fth_later(gap * issue, (uint64_t)latency * FTH_TICKS_PER_CYCLE);
+    return wait_for_loads(warp, warp->issued, *running, issue);
+}
+
+/* The same with the delay by other warps, which go first if they were there first. */
+static uint64_t issue_in_turn(struct fth_warps *warps, struct warp *warp, uint32_t gap,
+                              uint32_t latency, uint64_t now)
+{
+    const uint64_t cycle = FTH_TICKS_PER_CYCLE;
+    uint64_t running;
+    const uint64_t at = issue_alone(warps, warp, gap, latency, now, &running);
     uint64_t *free_at = &warps->scheduler_free_at[warp->scheduler];
-    *free_at = (*free_at > now ? *free_at : now) + gap * cycle;
+    *free_at = fth_later(*free_at, now) + gap * cycle;
     const uint64_t lead = at == running ? MAX_LEAD_CYCLES * cycle : 0;
     return *free_at > at + lead ? *free_at - lead : at;
+}
+
+/* Returns when a warp wants to issue its next access, after its last instruction at `now`. */
+static uint64_t issue_access(struct fth_warps *warps, struct warp *warp, uint64_t now)
+{
+    const struct fth_timed_access *access = warp->access;
+    uint64_t running;
+    warp->issues_later = access->gap <= MAX_SHORT_GAP;
+    if (warp->issues_later)
+        return issue_alone(warps, warp, access->gap, access->latency, now, &running);
+    return issue_in_turn(warps, warp, access->gap, access->latency, now);
 }
 
 /* Schedules the next access of a warp that has issued its last instruction at `now`. */
@@ -318,10 +344,10 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     if (!access) {
         const struct fth_timed_tail tail = fth_streams_tail(context->streams, warp->stream);
         end_warp(warps, warp->slot, warp,
-                 tail.gap ? issue_after(warps, event, tail.gap, tail.latency, now) : now);
+                 tail.gap ? issue_in_turn(warps, warp, tail.gap, tail.latency, now) : now);
         return FTH_OK;
     }
-    const uint64_t at = issue_after(warps, event, access->gap, access->latency, now);
+    const uint64_t at = issue_access(warps, warp, now);
     if (!access->barrier) {
         fth_event_queue_add(context->queue, event, at);
         return FTH_OK;
@@ -344,7 +370,7 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
         warps->warps[slot * warps->warps_per_block + i] =
             (struct warp){.stream = &streams[i],
                           .slot = slot,
-                          .sm = sm,
+                          .sm = (uint16_t)sm,
                           .age = warps->started++,
                           .scheduler = sm * warps->schedulers + i % warps->schedulers};
     const uint64_t start = now + fth_dispatch_jitter(warps->context.dispatch, block);
@@ -356,10 +382,27 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
 
 /* ---- the queue of a scheduler ---- */
 
-/* Returns when the queue has a free place, ignoring warps that already wait for one. */
-static uint64_t find_room(const struct fth_warps *warps, const struct queue *queue)
+/* Returns when the scheduler of a warp has issued the instructions up to the next access of the
+ * warp if it issues them next. The warp could issue them as late as just before the access. */
+static uint64_t issue_now(const struct fth_warps *warps, const struct warp *warp)
 {
-    return warps->context.timing->queue_accesses ? queue->left[queue->oldest] : 0;
+    const struct fth_timed_access *access = warp->access;
+    const uint64_t needed = fth_later(access->gap * warps->context.timing->issue,
+                                      (uint64_t)access->latency * FTH_TICKS_PER_CYCLE);
+    const uint64_t from = warp->due > needed ? warp->due - needed : 0;
+    return fth_later(warps->scheduler_free_at[warp->scheduler], from) +
+           access->gap * FTH_TICKS_PER_CYCLE;
+}
+
+/* Returns when a warp can issue its next access, ignoring other warps that wait: when the queue has
+ * a free place and its scheduler has issued the instructions before the access. */
+static uint64_t find_room(const struct fth_warps *warps, const struct queue *queue,
+                          const struct warp *warp)
+{
+    const uint64_t lead = MAX_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
+    const uint64_t room = warps->context.timing->queue_accesses ? queue->left[queue->oldest] : 0;
+    const uint64_t issued = warp->issues_later ? issue_now(warps, warp) : 0;
+    return issued > lead ? fth_later(room, issued - lead) : room;
 }
 
 /* Records that an access after some wavefronts of shared memory leaves the queue at `left`. */
@@ -378,7 +421,7 @@ static void add_to_queue(const struct fth_warps *warps, struct queue *queue, uin
 static void wait_for_room(struct fth_warps *warps, struct queue *queue, uint32_t event)
 {
     uint32_t *place = &queue->first_waiting;
-    while (*place != NO_WARP && warps->warps[*place].age < warps->warps[event].age)
+    while (*place != NO_WARP && (int32_t)(warps->warps[*place].age - warps->warps[event].age) < 0)
         place = &warps->warps[*place].next;
     warps->warps[event].waits = true;
     warps->warps[event].next = *place;
@@ -402,6 +445,8 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
     const struct fth_timed_access *access = warp->access;
     const struct facts *facts = &warps->facts[access->instruction];
     struct fth_l1_times times;
+    if (warp->issues_later)
+        warps->scheduler_free_at[warp->scheduler] = issue_now(warps, warp);
     if (facts->is_local)
         fth_streams_place(warps->context.streams, access,
                           fth_local_address(warps->context.setting, warp->sm,
@@ -425,10 +470,12 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
 enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
                               struct fth_error *error)
 {
-    const struct warp *warp = &warps->warps[event];
+    struct warp *warp = &warps->warps[event];
     struct queue *queue = &warps->queues[warp->scheduler];
     const bool waited = warp->waits;
-    const uint64_t room = find_room(warps, queue);
+    if (!waited)
+        warp->due = now;
+    const uint64_t room = find_room(warps, queue, warp);
     if (!waited && (queue->first_waiting != NO_WARP || room > now)) {
         if (queue->first_waiting == NO_WARP)
             fth_event_queue_add(warps->context.queue, event, room);
@@ -437,7 +484,8 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     }
     FTH_TRY(run_access(warps, waited ? take_oldest(warps, queue) : event, now, error));
     if (waited && queue->first_waiting != NO_WARP)
-        fth_event_queue_add(warps->context.queue, queue->first_waiting, find_room(warps, queue));
+        fth_event_queue_add(warps->context.queue, queue->first_waiting,
+                            find_room(warps, queue, &warps->warps[queue->first_waiting]));
     return FTH_OK;
 }
 

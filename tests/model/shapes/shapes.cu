@@ -206,3 +206,68 @@ extern "C" __global__ void row_sum_u8(int *out, const unsigned char *__restrict_
         s += row[i];
     atomicAdd(&out[blockIdx.x], s);
 }
+/* each block sweeps its own part several times */
+template <int UNROLL, bool SYNC>
+__device__ void sweep_part(float *out, const float *__restrict__ x, int words, int rounds)
+{
+    const float *part = x + (size_t)blockIdx.x * words;
+    float s = 0;
+    for (int r = 0; r < rounds; r++) {
+#pragma unroll UNROLL
+        for (int i = threadIdx.x; i < words; i += blockDim.x)
+            s += part[i];
+        if (SYNC)
+            __syncthreads();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+extern "C" __global__ void sweep1(float *out, const float *__restrict__ x, int words, int rounds)
+{
+    sweep_part<1, false>(out, x, words, rounds);
+}
+extern "C" __global__ void sweep1_sync(float *out, const float *__restrict__ x, int words,
+                                       int rounds)
+{
+    sweep_part<1, true>(out, x, words, rounds);
+}
+extern "C" __global__ void sweep4(float *out, const float *__restrict__ x, int words, int rounds)
+{
+    sweep_part<4, false>(out, x, words, rounds);
+}
+extern "C" __global__ void sweep4_sync(float *out, const float *__restrict__ x, int words,
+                                       int rounds)
+{
+    sweep_part<4, true>(out, x, words, rounds);
+}
+/* each thread reads its own row */
+extern "C" __global__ void thread_rows(float *out, const float *__restrict__ x, int stride,
+                                       int words)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = 0;
+    for (int k = 0; k < words; k++)
+        s += x[(size_t)i * stride + k];
+    out[i] = s;
+}
+/* blocks sweep windows that overlap */
+extern "C" __global__ void windows(float *out, const float *__restrict__ x, int words, int shift,
+                                   int window)
+{
+    float s = 0;
+    for (int i = threadIdx.x; i < words; i += blockDim.x)
+        s += x[(blockIdx.x * shift + i) % window];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+/* each block reads random words of its own part */
+extern "C" __global__ void random_part(float *out, const float *__restrict__ x, int words,
+                                       int reads)
+{
+    const float *part = x + (size_t)blockIdx.x * words;
+    unsigned a = blockIdx.x * 747796405u + threadIdx.x * 2891336453u + 1;
+    float s = 0;
+    for (int k = 0; k < reads; k++) {
+        a = a * 1664525u + 1013904223u;
+        s += part[(a >> 8) % words];
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}

@@ -242,6 +242,22 @@ static void shared_requests_occupy_the_l1(void **state)
     end(&fixture);
 }
 
+/* Two misses occupy the port for 1,200 ticks. The next read is looked up 256 cycles before that. */
+static void reads_wait_while_the_port_is_behind(void **state)
+{
+    (void)state;
+    struct fth_timing timing = costs;
+    timing.port = 600;
+    struct fixture fixture = begin(none, timing);
+    const struct access hit = {.sectors = 1};
+    run(&fixture, hit, 0);
+    run(&fixture, (struct access){.line = 4096, .sectors = 1}, LATER);
+    assert_int_equal(run(&fixture, hit, LATER + 10), L1_HIT);
+    run(&fixture, (struct access){.line = 8192, .sectors = 1}, LATER + 20);
+    assert_int_equal(run(&fixture, hit, LATER + 30), 1200 - 256 * 4 - 30 + L1_HIT);
+    end(&fixture);
+}
+
 /* Each L1 is empty at the start of a launch, and idle. */
 static void launches_begin_with_empty_l1s(void **state)
 {
@@ -490,6 +506,7 @@ int main(void)
         cmocka_unit_test(an_access_occupies_the_l1_for_its_cycles),
         cmocka_unit_test(data_from_the_l2_waits_for_hits),
         cmocka_unit_test(shared_requests_occupy_the_l1),
+        cmocka_unit_test(reads_wait_while_the_port_is_behind),
         cmocka_unit_test(launches_begin_with_empty_l1s),
         cmocka_unit_test(l1s_can_change_their_size),
         cmocka_unit_test(stores_leave_their_data_in_the_l1),

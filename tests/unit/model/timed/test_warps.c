@@ -173,8 +173,8 @@ static void warps_share_schedulers(void **state)
     expect_cycles(&row);
 }
 
-/* Both warps load at once, at 1 and 2, and then need the result after 1 of 200 instructions. The
- * instructions of warp 1 are issued after those of warp 0: from 202 to 402. */
+/* Both warps load at 30, and then need the result after 1 of 200 instructions. The instructions of
+ * warp 1 are issued after those of warp 0: the first 30 until 60, the other 200 from 260 to 460. */
 static void warps_that_wait_have_no_lead(void **state)
 {
     (void)state;
@@ -184,11 +184,34 @@ static void warps_that_wait_have_no_lead(void **state)
         .warps = 2,
         .instructions = {{0, 0}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}, {0, 0, 1, 12288}, {0, 1, 1, 16384}},
-        .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, 1, 1, 200, 0, 0, 0}},
-        .cycles = 402 + 100};
+        .pace = {{START, 0, 1, 30, 0, 0, 0}, {0, 1, 1, 200, 0, 0, 0}},
+        .cycles = 460 + 100};
     expect_cycles(&row);
     row.instructions[0].wait = NEVER;
-    row.cycles = 402 - 64 + 100;
+    row.cycles = 460 - 64 + 100;
+    expect_cycles(&row);
+}
+
+/* All eight warps want to issue at 24, and the last of their 24 instructions is issued up to 64
+ * cycles ahead of the scheduler: those of warps 0 to 2 at 24, and those of warp 3 at 32. Warp 0
+ * wants to read again at 48. It goes before the other five warps, at 56. Its third read needs that
+ * data, and follows at 157. With 25 instructions, it would be the last one. */
+static void older_warps_issue_few_instructions_first(void **state)
+{
+    (void)state;
+    struct row row = {
+        .sets = {"time.issue_cycles", "1", "gpu.schedulers", "1", NULL},
+        .blocks = 1,
+        .warps = 8,
+        .instructions = {{0, NEVER}, {0, 0}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}, {0, 0, 2, 12288}},
+        .pace = {{START, 0, 1, 24, 0, 0, 0}, {0, 1, 1, 24, 0, 0, 0}, {1, 2, 1, 1, 0, 0, 0}},
+        .cycles = 157 + 100};
+    for (uint32_t warp = 1; warp < 8; warp++)
+        row.accesses[2 + warp] = (struct short_access){0, warp, 0, 16384 * warp};
+    expect_cycles(&row);
+    row.pace[0].instructions = row.pace[1].instructions = 25;
+    row.cycles = 9 * 25 - 64 + 100 + 1 + 100;
     expect_cycles(&row);
 }
 
@@ -220,9 +243,9 @@ static void the_oldest_warp_gets_the_next_place_in_the_queue(void **state)
     row.sets[3] = "0";
     row.cycles = 55 + 100 + 2 + 100;
     expect_cycles(&row);
-    row.sets[3] = "10"; /* warp 0 takes 8 places, and there is room for warps 1 and 3 */
+    row.sets[3] = "6"; /* warp 0 takes 4 places, and there is room for warps 1 and 3 */
     expect_cycles(&row);
-    row.sets[3] = "9"; /* for warp 1 */
+    row.sets[3] = "5"; /* for warp 1 */
     row.cycles = 54 + 100 + 2 + 100;
     expect_cycles(&row);
 }
@@ -486,6 +509,7 @@ int main(void)
         cmocka_unit_test(stores_are_not_waited_for),
         cmocka_unit_test(warps_share_schedulers),
         cmocka_unit_test(warps_that_wait_have_no_lead),
+        cmocka_unit_test(older_warps_issue_few_instructions_first),
         cmocka_unit_test(the_oldest_warp_gets_the_next_place_in_the_queue),
         cmocka_unit_test(warps_start_one_after_the_other),
         cmocka_unit_test(warps_wait_at_barriers),
