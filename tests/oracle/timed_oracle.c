@@ -36,6 +36,7 @@ struct warp {
     uint64_t age;                  /* warps that started before it */
     bool waits;                    /* for its scheduler, or for room in its queue */
     uint64_t due;                  /* since when it waits */
+    uint64_t barriers;             /* due ones, times 65536 */
     uint64_t gap, shared, latency; /* of its next access */
     const struct timed_oracle_access *next;
     struct load loads[REMEMBERED_LOADS];
@@ -247,12 +248,13 @@ static void plan(struct run *run, size_t index)
         find_pace(run, warp->last, warp->next ? warp->next->instruction : UINT32_MAX);
     warp->gap = DEFAULT_GAP;
     warp->shared = warp->latency = 0;
-    bool barrier = false;
     if (pace && pace->count) {
         warp->gap = rounded(pace->instructions, pace->count);
         warp->shared = rounded(pace->shared, pace->count);
         warp->latency = rounded(pace->latency_cycles, pace->count);
-        barrier = 2 * pace->barriers >= pace->count;
+        if (warp->next && !run->instructions[warp->next->instruction].continues)
+            warp->barriers +=
+                pace->barriers < pace->count ? pace->barriers * 65536 / pace->count : 65536;
     }
     if (!warp->next) {
         if (pace && pace->count && warp->gap)
@@ -261,10 +263,10 @@ static void plan(struct run *run, size_t index)
         return;
     }
     warp->gap = later(1, warp->gap);
-    if (run->instructions[warp->next->instruction].continues) {
+    const bool barrier = warp->barriers >= 65536;
+    warp->barriers -= barrier ? 65536 : 0;
+    if (run->instructions[warp->next->instruction].continues)
         warp->gap = warp->shared = warp->latency = 0;
-        barrier = false;
-    }
     const uint64_t time = find_issue(run, index, warp->gap > LONGEST_SHORT_GAP);
     if (!barrier) {
         add_event(run, time, WARP_ISSUES, index);
@@ -290,6 +292,7 @@ static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t n
             (struct warp){.last_number = -1,
                           .last = UINT32_MAX,
                           .age = run->started++,
+                          .barriers = 65536 / 2,
                           .ready = now + delay + i * timed_ticks(run->gpu->warp_cycles)};
     for (size_t i = 0; i < per_block; i++)
         plan(run, slot * per_block + i);

@@ -24,6 +24,7 @@ enum {
     /* Blocks per access from which on blocks without accesses are left out. Chosen: protects
      * against a short trace that declares a grid of 2^32 blocks. */
     SPARSE_BLOCKS_PER_ACCESS = 16,
+    ONE_BARRIER = 1 << 16,
     /* Instructions between two accesses if the trace does not say how many there are. Chosen: a
      * loop that loads, computes an address and a sum. */
     DEFAULT_GAP = 8
@@ -54,7 +55,7 @@ struct gap {
     uint32_t last, instruction;
     uint32_t gap, latency; /* as in struct fth_timed_access, as are the following ones */
     uint32_t shared;
-    bool barrier;
+    uint32_t barriers; /* on average, in units of 1 / ONE_BARRIER, at most one */
     bool known;
 };
 
@@ -218,21 +219,27 @@ static struct gap find_gap(const struct fth_streams *streams, uint32_t last, uin
     result.gap = gap < 1 ? 1 : gap;
     result.latency = average(step->latency_cycles, step->count, UINT32_MAX);
     result.shared = average(step->shared, step->count, UINT32_MAX / 2);
-    /* A pair of instructions is separated by the same number of barriers each time, or almost. */
-    result.barrier = step->barriers >= step->count - step->count / 2;
+    result.barriers = (uint32_t)(FTH_MIN(step->barriers, step->count) * ONE_BARRIER / step->count);
     return result;
 }
 
-/* Sets what the warp does between its last access, of instruction `last`, and this one. */
-static void set_gap(struct fth_streams *streams, uint32_t last, struct fth_timed_access *access)
+/* Sets what the warp does between its last access and this one. If only some pairs of accesses of
+ * the same instructions have a barrier between them, as at the end of a loop, the warp waits at the
+ * average distance. */
+static void set_gap(struct fth_streams *streams, struct fth_warp_stream *stream,
+                    struct fth_timed_access *access)
 {
+    const uint32_t last = stream->instruction;
     struct gap *gap = &streams->gaps[(last * 31 + access->instruction) % GAPS];
     if (!gap->known || gap->last != last || gap->instruction != access->instruction)
         *gap = find_gap(streams, last, access->instruction);
     access->gap = gap->gap;
     access->latency = gap->latency;
     access->shared = gap->shared;
-    access->barrier = gap->barrier;
+    stream->barriers += gap->barriers;
+    access->barrier = stream->barriers >= ONE_BARRIER;
+    if (access->barrier)
+        stream->barriers -= ONE_BARRIER;
 }
 
 static void append(struct fth_warp_stream *stream, struct fth_timed_access *access)
@@ -269,7 +276,7 @@ static enum fth_status add_access(struct fth_streams *streams, struct chunk *chu
     if (row_bytes)
         set_rows(streams, access, bytes);
     struct fth_warp_stream *stream = &chunk->streams[warp];
-    set_gap(streams, stream->instruction, access);
+    set_gap(streams, stream, access);
     stream->instruction = from->instruction;
     append(stream, access);
     return FTH_OK;
@@ -343,7 +350,8 @@ static enum fth_status open_chunk(struct fth_streams *streams, uint64_t first,
     if (!chunk->streams)
         return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < warps; i++)
-        chunk->streams[i].instruction = FTH_PACE_START;
+        chunk->streams[i] =
+            (struct fth_warp_stream){.instruction = FTH_PACE_START, .barriers = ONE_BARRIER / 2};
     return fth_trace_cursor_open(streams->trace, streams->launch, first, first + chunk->count - 1,
                                  &chunk->cursor, error);
 }

@@ -123,6 +123,7 @@ struct fth_warp_stream {
     struct fth_timed_access *first; /* that was loaded after all earlier ones were taken */
     struct fth_timed_access *last;  /* both NULL: none is loaded */
     uint32_t instruction;           /* of the last access that was loaded; FTH_PACE_START: none */
+    uint32_t barriers;              /* part of a barrier that is due; see streams.c */
 };
 
 /* ---- patterns.c ---- */
