@@ -565,6 +565,16 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                              NULL,
                                              {"100"},
                                              NULL},
+    [FTH_KEY_SPREAD_CYCLES - FTH_KEY_SMS] = {"time.spread_cycles",
+                                             "cycles",
+                                             "maximum delay of a warp that starts, or that waits "
+                                             "for data from the L2",
+                                             FTH_PARAMETER_REAL,
+                                             0,
+                                             1e6,
+                                             NULL,
+                                             {"24"},
+                                             NULL},
     [FTH_KEY_LAUNCH_SECTORS - FTH_KEY_SMS] = {"time.launch_sectors",
                                               "sectors",
                                               "what a launch with an empty L2 reads from memory in "
@@ -593,7 +603,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                            0,
                                            1e6,
                                            NULL,
-                                           {"8"},
+                                           {"2"},
                                            NULL},
     [FTH_KEY_REFILL_CYCLES - FTH_KEY_SMS] =
         {"time.refill_cycles",

@@ -99,6 +99,7 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->block_cycles = (double)PICK(rng, 0, 1, 20) / 2;
     gpu->start_cycles = (double)PICK(rng, 0, 1, 300);
     gpu->jitter_cycles = (double)PICK(rng, 0, 1, 100);
+    gpu->spread_cycles = (double)PICK(rng, 0, 20, 90);
     gpu->warp_cycles = (double)PICK(rng, 0, 8, 17);
     gpu->partial_ways = PICK(rng, 0, 1, 2);
     gpu->launch_sectors = PICK(rng, 0, 80);
@@ -185,6 +186,7 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.block_cycles", gpu->block_cycles},
                 {"time.start_cycles", gpu->start_cycles},
                 {"time.jitter_cycles", gpu->jitter_cycles},
+                {"time.spread_cycles", gpu->spread_cycles},
                 {"time.warp_cycles", gpu->warp_cycles},
                 {"l2.partial_ways", (double)gpu->partial_ways},
                 {"time.launch_sectors", (double)gpu->launch_sectors},

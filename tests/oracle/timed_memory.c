@@ -542,11 +542,21 @@ static void count_l1(struct timed_memory *memory, const struct timed_request *re
           present & ~(config->merged_hits ? 0 : flying), flying, distance, config->ways);
 }
 
+static uint64_t mix(uint64_t line, uint64_t now)
+{
+    return (line ^ now / CYCLE * UINT64_C(0x2545F4914F6CDD1D)) * GOLDEN;
+}
+
 /* Returns how long misses merge with one of a line at `now`. */
 static uint64_t merge_time(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
 {
-    const uint64_t mixed = (line ^ now / CYCLE * UINT64_C(0x2545F4914F6CDD1D)) * GOLDEN;
-    return mixed / (UINT64_C(1) << 48) * timed_ticks(gpu->merge_cycles) / 65536;
+    return mix(line, now) / (UINT64_C(1) << 48) * timed_ticks(gpu->merge_cycles) / 65536;
+}
+
+/* Returns how much later data of the L2 reaches a warp that looks up the line at `now`. */
+static uint64_t spread(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
+{
+    return mix(line, now) / (UINT64_C(1) << 32) % 65536 * timed_ticks(gpu->spread_cycles) / 65536;
 }
 
 static uint64_t send_misses(struct timed_memory *memory, const struct timed_request *request,
@@ -672,7 +682,10 @@ static uint64_t perform(struct timed_memory *memory, const struct timed_issue *i
             ready = read_l1(memory, &request, now, hit, backlog, &is_hit);
         else
             write_l1(memory, &request, now);
-        times->done = later(times->done, is_read ? later(ready, hit) : ready);
+        ready = is_read ? later(ready, hit) : ready;
+        if (is_read && !is_hit)
+            ready += spread(memory->gpu, request.line, now);
+        times->done = later(times->done, ready);
         hits += is_hit;
     }
     return hits;

@@ -287,13 +287,18 @@ static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t n
     run->slots[slot].block = block;
     run->slots[slot].end = now;
     run->slots[slot].barrier_time = 0;
-    for (size_t i = 0; i < per_block; i++)
-        run->warps[slot * per_block + i] =
-            (struct warp){.last_number = -1,
-                          .last = UINT32_MAX,
-                          .age = run->started++,
-                          .barriers = 65536 / 2,
-                          .ready = now + delay + i * timed_ticks(run->gpu->warp_cycles)};
+    for (size_t i = 0; i < per_block; i++) {
+        const uint64_t warp =
+            (block ^ (i + 1) * UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15);
+        uint64_t ready = now + delay + i * timed_ticks(run->gpu->warp_cycles);
+        if (per_block > run->gpu->schedulers)
+            ready += warp / (UINT64_C(1) << 48) * timed_ticks(run->gpu->spread_cycles) / 65536;
+        run->warps[slot * per_block + i] = (struct warp){.last_number = -1,
+                                                         .last = UINT32_MAX,
+                                                         .age = run->started++,
+                                                         .barriers = 65536 / 2,
+                                                         .ready = ready};
+    }
     for (size_t i = 0; i < per_block; i++)
         plan(run, slot * per_block + i);
 }

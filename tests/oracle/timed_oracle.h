@@ -33,8 +33,8 @@ struct timed_gpu {
     double l2_bytes_per_s, memory_bytes_per_s, memory_percent;
     double issue_cycles, port_cycles, join_cycles, merge_cycles, store_merge_cycles;
     double atomic_cycles[2]; /* of integers, and of floating-point numbers */
-    double start_cycles, jitter_cycles, warp_cycles, block_cycles, refill_cycles, refill_period,
-        launch_ns;
+    double start_cycles, jitter_cycles, spread_cycles, warp_cycles, block_cycles, refill_cycles,
+        refill_period, launch_ns;
     uint64_t join_reads, queue_accesses, partial_ways, launch_sectors;
     struct oracle_local local;
 };

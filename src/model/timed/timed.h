@@ -51,6 +51,7 @@ struct fth_timing {
     uint32_t join_reads;     /* maximum number of reads that become one request */
     uint64_t block_gap;      /* between the starts of two blocks of the first wave on one SM */
     uint64_t block_jitter;   /* maximum delay of the start of a block */
+    uint64_t warp_spread;    /* maximum delay of a warp that starts or waits for the L2 */
     uint64_t start_spread;   /* time within which all SMs start their first blocks */
     uint64_t warp_gap;       /* between the starts of two warps of a block */
     uint64_t refill;         /* from the end of a block to the start of the next one in its place */
@@ -125,6 +126,20 @@ struct fth_warp_stream {
     uint32_t instruction;           /* of the last access that was loaded; FTH_PACE_START: none */
     uint32_t barriers;              /* part of a barrier that is due; see streams.c */
 };
+
+/* Two numbers from 0 to 65535 that look random. */
+struct fth_draw {
+    uint64_t first, second;
+};
+
+/* Returns numbers that depend only on `what` and `when` (multiplicative hashing with 2^64 / golden
+ * ratio). */
+static inline struct fth_draw fth_draw(uint64_t what, uint64_t when)
+{
+    const uint64_t mixed =
+        (what ^ when * UINT64_C(0x2545f4914f6cdd1d)) * UINT64_C(0x9e3779b97f4a7c15);
+    return (struct fth_draw){mixed >> 48, mixed >> 32 & UINT16_MAX};
+}
 
 /* ---- patterns.c ---- */
 

@@ -316,14 +316,6 @@ static void count_misses(const struct fth_timed_l1s *l1s, const struct fth_timed
         fth_shadow_miss_again(l1->shadow, line->line, flying, misses);
 }
 
-/* A number from 0 to 65535 that looks random but depends only on the line and the time. */
-static uint64_t draw(uint64_t line, uint64_t now)
-{
-    return (line ^ (now >> FTH_CYCLE_SHIFT) * UINT64_C(0x2545f4914f6cdd1d)) *
-               UINT64_C(0x9e3779b97f4a7c15) >>
-           48;
-}
-
 /* Returns the entry for reads of a line in the table of an SM. */
 static struct recent_read *find_recent(const struct fth_timed_l1s *l1s, uint32_t sm, uint64_t line)
 {
@@ -339,7 +331,8 @@ static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     struct recent_read *recent = find_recent(l1s, request->sm, line);
     if (recent->line == line && now < recent->until)
         return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
-    const uint64_t window = draw(line, now) * l1s->timing.read_merge >> 16;
+    const uint64_t window =
+        fth_draw(line, now >> FTH_CYCLE_SHIFT).first * l1s->timing.read_merge >> 16;
     *recent = (struct recent_read){.line = line, .until = now + window};
     return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
 }
@@ -448,6 +441,13 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
     return now;
 }
 
+/* Returns how much later the data of a read that is looked up at `now` reaches the warp than the
+ * model computes. Warps of an H200 that wait for data of one line go on up to this time apart. */
+static uint64_t spread_of(const struct fth_timed_l1s *l1s, uint64_t line, uint64_t now)
+{
+    return fth_draw(line, now >> FTH_CYCLE_SHIFT).second * l1s->timing.warp_spread >> 16;
+}
+
 /* Performs a request. Returns when its data arrives, and sets whether it is a read that hits. */
 static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                             enum fth_trace_access_kind kind, struct fth_cache_location location,
@@ -459,10 +459,14 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
     if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
         request->line->flags & FTH_LINE_REQUEST_BYPASS_L1) {
         const uint64_t ready = bypass(l1s, request, kind, location, times->lookup);
-        return kind == FTH_TRACE_READ ? fth_later(times->hit, ready + times->backlog) : ready;
+        return kind == FTH_TRACE_READ ? fth_later(times->hit, ready + times->backlog) +
+                                            spread_of(l1s, request->line->line, times->lookup)
+                                      : ready;
     }
-    if (kind == FTH_TRACE_READ)
-        return read_line(l1s, request, location, times, hit);
+    if (kind == FTH_TRACE_READ) {
+        const uint64_t ready = read_line(l1s, request, location, times, hit);
+        return *hit ? ready : ready + spread_of(l1s, request->line->line, times->lookup);
+    }
     write_line(l1s, request, location, times->lookup);
     return times->lookup;
 }

@@ -168,6 +168,7 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .join_reads = (uint32_t)fth_model_integer(params, FTH_KEY_JOIN_READS),
         .block_gap = ticks(number_of(params, FTH_KEY_BLOCK_CYCLES)),
         .block_jitter = ticks(number_of(params, FTH_KEY_JITTER_CYCLES)),
+        .warp_spread = ticks(number_of(params, FTH_KEY_SPREAD_CYCLES)),
         .start_spread = ticks(number_of(params, FTH_KEY_START_CYCLES)),
         .warp_gap = ticks(number_of(params, FTH_KEY_WARP_CYCLES)),
         .refill = ticks(number_of(params, FTH_KEY_REFILL_CYCLES)),

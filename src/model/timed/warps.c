@@ -359,6 +359,16 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     return FTH_OK;
 }
 
+/* Returns how much later a warp of a block starts, because it shares its scheduler with other warps
+ * of the block, which start at the same time. */
+static uint64_t start_delay(const struct fth_warps *warps, uint64_t block, uint32_t warp)
+{
+    return warps->warps_per_block > warps->schedulers
+               ? fth_draw(block, warp + UINT64_C(1)).first * warps->context.timing->warp_spread >>
+                     16
+               : 0;
+}
+
 enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, uint32_t sm,
                                       uint64_t block, uint64_t now, struct fth_error *error)
 {
@@ -376,7 +386,8 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
     const uint64_t start = now + fth_dispatch_jitter(warps->context.dispatch, block);
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
         FTH_TRY(schedule(warps, slot * warps->warps_per_block + i,
-                         start + i * warps->context.timing->warp_gap, error));
+                         start + i * warps->context.timing->warp_gap + start_delay(warps, block, i),
+                         error));
     return FTH_OK;
 }
 

@@ -291,6 +291,75 @@ static void warps_wait_at_barriers(void **state)
     expect_cycles(&row);
 }
 
+/* Half of the pairs have a barrier, so each second pair of a warp has one: the one at 102, but not
+ * that before the last loads, which warp 0 issues at 104 and warp 1 at 202. */
+static void barriers_come_at_their_average_distance(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 2,
+                      .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096},
+                                   {0, 1, 1, 8192},
+                                   {0, 0, 2, 12288},
+                                   {0, 1, 2, 16384},
+                                   {0, 0, 0, 20480},
+                                   {0, 1, 1, 24576}},
+                      .pace = {{START, 0, 1, 4, 0, 0, 0},
+                               {START, 1, 1, 50, 0, 0, 0},
+                               {0, 2, 2, 2, 1, 0, 0},
+                               {1, 2, 2, 2, 1, 0, 0},
+                               {2, 0, 2, 2, 1, 0, 0},
+                               {2, 1, 2, 100, 1, 0, 0}},
+                      .cycles = 202 + 100};
+    expect_cycles(&row);
+    /* A barrier in all pairs: both load at 202. */
+    for (size_t i = 2; i < 6; i++)
+        row.pace[i].barriers = 2;
+    row.cycles = 202 + 1 + 100;
+    expect_cycles(&row);
+}
+
+/* Returns the delay for a line or block and a time or warp: docs/model/time.md. */
+static double spread(uint64_t what, uint64_t when, unsigned shift, double cycles)
+{
+    const uint64_t mixed =
+        (what ^ when * UINT64_C(0x2545f4914f6cdd1d)) * UINT64_C(0x9e3779b97f4a7c15);
+    return (double)(mixed >> shift & 65535) * cycles / 65536;
+}
+
+/* The warp waits longer for data of the L2, but not for the hit that follows. */
+static void data_of_the_l2_is_spread(void **state)
+{
+    (void)state;
+    struct row row = {.sets = {"time.spread_cycles", "500", NULL},
+                      .blocks = 1,
+                      .warps = 1,
+                      .accesses = {{0, 0, 0, 4096}},
+                      .cycles = 16 + 100 + spread(4096, 16, 32, 500)};
+    expect_cycles(&row);
+    row.accesses[1] = (struct short_access){0, 0, 0, 4096};
+    row.cycles += 16 + 10;
+    expect_cycles(&row);
+}
+
+/* Two warps store at 16 if each has a scheduler, and later if they share one. */
+static void warps_that_share_a_scheduler_start_apart(void **state)
+{
+    (void)state;
+    struct row row = {.sets = {"time.spread_cycles", "500", "time.issue_cycles", "1",
+                               "gpu.schedulers", "2", NULL},
+                      .blocks = 1,
+                      .warps = 2,
+                      .instructions = {{FTH_TRACE_WRITE, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}},
+                      .cycles = 8 + 1};
+    expect_cycles(&row);
+    row.sets[5] = "1";
+    row.cycles = 8 + fmax(spread(0, 1, 48, 500), spread(0, 2, 48, 500));
+    expect_cycles(&row);
+}
+
 /* Warp 1 ends with its load at 100; warp 0 waits for it at the barrier since 10.
  * The L1 processes one line per cycle. */
 static void ended_warps_open_barriers(void **state)
@@ -513,6 +582,9 @@ int main(void)
         cmocka_unit_test(the_oldest_warp_gets_the_next_place_in_the_queue),
         cmocka_unit_test(warps_start_one_after_the_other),
         cmocka_unit_test(warps_wait_at_barriers),
+        cmocka_unit_test(barriers_come_at_their_average_distance),
+        cmocka_unit_test(data_of_the_l2_is_spread),
+        cmocka_unit_test(warps_that_share_a_scheduler_start_apart),
         cmocka_unit_test(ended_warps_open_barriers),
         cmocka_unit_test(barriers_belong_to_blocks),
         cmocka_unit_test(shared_requests_occupy_the_l1),
