@@ -100,11 +100,13 @@ enum fth_model_global {
     FTH_KEY_FAR_CYCLES,
     FTH_KEY_MEMORY_CYCLES,
     FTH_KEY_MEMORY_BYTES_PER_S,
+    FTH_KEY_WRITE_BYTES_PER_S, /* of the L2 */
     /* Parameters of the model with time (timed/). */
     FTH_KEY_TIMING,
     FTH_KEY_CLOCK_HZ,
     FTH_KEY_ISSUE_CYCLES,
     FTH_KEY_PORT_CYCLES,
+    FTH_KEY_STORE_CYCLES,
     FTH_KEY_JOIN_CYCLES,
     FTH_KEY_QUEUE_ACCESSES,
     FTH_KEY_JOIN_READS,

@@ -310,6 +310,7 @@ void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *g
     take(params, FTH_KEY_HOME_MASK, gpu, "l2", "home_mask");
     take(params, FTH_KEY_FAR_CYCLES, gpu, "l2", "far_latency_cycles");
     take(params, FTH_KEY_MEMORY_CYCLES, gpu, "memory", "latency_cycles");
+    take(params, FTH_KEY_WRITE_BYTES_PER_S, gpu, "l2", "write_bytes_per_s");
     take(params, FTH_KEY_MEMORY_BYTES_PER_S, gpu, "memory", "read_bytes_per_s");
     take(params, FTH_KEY_MEMORY_BYTES_PER_S, gpu, "memory", "peak_bytes_per_s");
     const double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", (double)NAN);

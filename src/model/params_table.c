@@ -445,6 +445,16 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         "memory.peak_bytes_per_s",
                         {""},
                         NULL},
+    [FTH_KEY_WRITE_BYTES_PER_S -
+        FTH_KEY_SMS] = {"l2.write_bytes_per_s",
+                        "bytes/s",
+                        "bandwidth of writes to the L2; if unknown, that of reads",
+                        FTH_PARAMETER_REAL,
+                        0,
+                        1e18,
+                        "l2.write_bytes_per_s",
+                        {""},
+                        NULL},
     [FTH_KEY_TIMING - FTH_KEY_SMS] =
         {"gpu.timing",
          "auto, on, off",
@@ -483,6 +493,17 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         1e6,
                         NULL,
                         {"1.1"},
+                        NULL},
+    [FTH_KEY_STORE_CYCLES -
+        FTH_KEY_SMS] = {"time.store_cycles",
+                        "cycles",
+                        "time that the port is busy with a sector of a store; one sector more if "
+                        "sectors are written in part",
+                        FTH_PARAMETER_REAL,
+                        0,
+                        1e6,
+                        NULL,
+                        {"1"},
                         NULL},
     [FTH_KEY_JOIN_CYCLES -
         FTH_KEY_SMS] = {"time.join_cycles",

@@ -89,6 +89,8 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->memory_percent = (double)PICK(rng, 100, 90, 50);
     gpu->issue_cycles = (double)PICK(rng, 0, 2, 5, 9) / 2;
     gpu->port_cycles = (double)PICK(rng, 0, 2, 7, 60) / 2;
+    gpu->store_cycles = (double)PICK(rng, 0, 1, 4, 30) / 2;
+    gpu->write_bytes_per_s = (double)PICK(rng, 0, 2000, 64000, 5000000) * 1e6;
     gpu->join_cycles = (double)PICK(rng, 0, 3, 20, 125);
     gpu->join_reads = PICK(rng, 1, 2, 4, 100);
     gpu->queue_accesses = PICK(rng, 0, 1, 2, 8);
@@ -176,6 +178,8 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.memory_percent", gpu->memory_percent},
                 {"time.issue_cycles", gpu->issue_cycles},
                 {"time.port_cycles", gpu->port_cycles},
+                {"time.store_cycles", gpu->store_cycles},
+                {"l2.write_bytes_per_s", gpu->write_bytes_per_s},
                 {"time.join_cycles", gpu->join_cycles},
                 {"time.join_reads", (double)gpu->join_reads},
                 {"time.queue_accesses", (double)gpu->queue_accesses},

@@ -12,7 +12,8 @@ enum {
     JOIN_ENTRIES = 8192,
     ATOMIC_ENTRIES = 4096,
     LOOKUP_LEAD = 64 * CYCLE,
-    PORT_LEAD = 256 * CYCLE
+    PORT_LEAD = 256 * CYCLE,
+    INPUT_LEAD = 256 * CYCLE
 };
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
@@ -40,7 +41,8 @@ struct timed_memory {
     struct timed_oracle_result *result;
     struct l1 *l1s;
     struct timed_lines sides[TIMED_MAX_SIDES];
-    uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at;
+    uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at, input_free_at;
+    uint64_t event; /* time of the event whose access is performed */
     struct {
         uint64_t unit, free_at;
     } atomics[ATOMIC_ENTRIES];
@@ -103,7 +105,7 @@ void timed_memory_destroy(struct timed_memory *memory)
 void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result *result)
 {
     memory->result = result;
-    memory->memory_free_at = 0;
+    memory->memory_free_at = memory->input_free_at = 0;
     if (memory->gpu->cold || memory->launches == 0)
         result->dram_reads = memory->gpu->launch_sectors;
     memory->launches++;
@@ -495,17 +497,42 @@ static void keep_copy(struct timed_memory *memory, struct timed_lines *cache,
         timed_lines_note_use(cache, request->line, copied);
 }
 
-static void write_l2(struct timed_memory *memory, const struct timed_request *request,
-                     uint64_t counted, uint64_t now)
+/* Returns whether the request writes only a part of one of the sectors. */
+static bool is_partial(const struct timed_memory *memory, const struct timed_request *request,
+                       uint64_t sectors)
 {
-    enter_side(memory, home_of(memory->gpu, request->line), request->sectors,
-               pass_port(memory, request, now));
+    for (uint64_t i = 0; i < memory->gpu->line_bytes; i++)
+        if (sectors >> i / memory->gpu->sector_bytes & 1 && !request->bytes[i])
+            return true;
+    return false;
+}
+
+/* Sends these sectors of a store. Returns when the SM has sent them. */
+static uint64_t send_store(struct timed_memory *memory, const struct timed_request *request,
+                           uint64_t sectors, uint64_t now)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    const uint64_t count = count_bits(sectors) + is_partial(memory, request, sectors);
+    const uint64_t busy =
+        later(timed_ticks(gpu->port_cycles), count * timed_ticks(gpu->store_cycles));
+    const double rate = gpu->write_bytes_per_s > 0 ? gpu->write_bytes_per_s : gpu->l2_bytes_per_s;
+    if (memory->input_free_at > INPUT_LEAD)
+        now = later(now, memory->input_free_at - INPUT_LEAD);
+    occupy(&memory->input_free_at, memory->event, count * sector_ticks(gpu, rate));
+    return occupy(&memory->l1s[request->issue->sm].port_free_at, now, busy) + busy;
+}
+
+static uint64_t write_l2(struct timed_memory *memory, const struct timed_request *request,
+                         uint64_t counted, uint64_t now)
+{
     const uint64_t near = memory->gpu->side_of[request->issue->sm];
     const struct found found = {.distance = write_home(memory, request, near)};
     if (near != home_of(memory->gpu, request->line))
         keep_copy(memory, &memory->sides[near], request);
-    if (counted)
-        count_l2(memory, request, counted, &found);
+    if (!counted)
+        return now;
+    count_l2(memory, request, counted, &found);
+    return send_store(memory, request, counted, now);
 }
 
 static uint64_t atomic_l2(struct timed_memory *memory, const struct timed_request *request,
@@ -621,7 +648,8 @@ static uint64_t merge_store(struct timed_memory *memory, const struct timed_requ
     return counted;
 }
 
-static void write_l1(struct timed_memory *memory, const struct timed_request *request, uint64_t now)
+static uint64_t write_l1(struct timed_memory *memory, const struct timed_request *request,
+                         uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
@@ -633,7 +661,7 @@ static void write_l1(struct timed_memory *memory, const struct timed_request *re
     else if (allocates || timed_lines_hold(cache, request->line))
         distance = write_bytes(memory, cache, request);
     count_l1(memory, request, hits, 0, distance);
-    write_l2(memory, request, merge_store(memory, request, now), now);
+    return write_l2(memory, request, merge_store(memory, request, now), now);
 }
 
 /* A request that bypasses the L1. */
@@ -651,8 +679,7 @@ static uint64_t bypass_l1(struct timed_memory *memory, const struct timed_reques
         return read_l2(memory, request, request->sectors, now, &fetched);
     if (instruction->kind == FTH_TRACE_ATOMIC)
         return atomic_l2(memory, request, now);
-    write_l2(memory, request, merge_store(memory, request, now), now);
-    return now;
+    return write_l2(memory, request, merge_store(memory, request, now), now);
 }
 
 static bool bypasses(const struct timed_memory *memory, const struct timed_instruction *instruction)
@@ -681,7 +708,7 @@ static uint64_t perform(struct timed_memory *memory, const struct timed_issue *i
         else if (is_read)
             ready = read_l1(memory, &request, now, hit, backlog, &is_hit);
         else
-            write_l1(memory, &request, now);
+            ready = write_l1(memory, &request, now);
         ready = is_read ? later(ready, hit) : ready;
         if (is_read && !is_hit)
             ready += spread(memory->gpu, request.line, now);
@@ -697,6 +724,7 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
     struct l1 *l1 = &memory->l1s[issue->sm];
     const bool is_read = issue->instruction->kind == FTH_TRACE_READ;
     uint64_t count = 0;
+    memory->event = now;
     const uint64_t busy = timed_l1_cycles(memory->gpu, issue, &count) * CYCLE;
     if (issue->shared) {
         const uint64_t begin = later(now, later(l1->tags_free_at, l1->hits_free_at));

@@ -31,7 +31,8 @@ struct timed_gpu {
     bool cold;
     double clock_hz, l1_cycles, l2_cycles, far_cycles, memory_cycles;
     double l2_bytes_per_s, memory_bytes_per_s, memory_percent;
-    double issue_cycles, port_cycles, join_cycles, merge_cycles, store_merge_cycles;
+    double write_bytes_per_s; /* 0: unknown */
+    double issue_cycles, port_cycles, store_cycles, join_cycles, merge_cycles, store_merge_cycles;
     double atomic_cycles[2]; /* of integers, and of floating-point numbers */
     double start_cycles, jitter_cycles, spread_cycles, warp_cycles, block_cycles, refill_cycles,
         refill_period, launch_ns;

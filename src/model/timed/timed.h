@@ -35,6 +35,7 @@ struct fth_timing {
     uint64_t l1_hit;         /* latency of a hit in the L1 */
     uint64_t l1_cycle;       /* cycle of the L1 */
     uint64_t port;           /* time that the port of an SM to the L2 is busy with a request */
+    uint64_t store;          /* time that it is busy with a sector of a store */
     uint64_t to_join;        /* from the SM to the unit that joins reads, and back */
     uint64_t to_l2;          /* from there to the near side of the L2, and back */
     uint64_t l2_deviation;   /* maximum deviation of `to_l2` by line and SM; 0: none */
@@ -43,6 +44,7 @@ struct fth_timing {
     uint64_t from_far;       /* and the way back */
     uint64_t to_memory;      /* from a side to memory and back, together */
     uint64_t l2_sector;      /* time that a sector occupies one side of the L2 */
+    uint64_t l2_write;       /* time that a sector of a store occupies the input of the L2 */
     uint64_t mem_sector;     /* time that a sector occupies memory */
     uint64_t atomic[2];      /* between two atomics on one sector: integers, floating point */
     uint64_t read_merge;     /* maximum time in which misses in a line merge */
@@ -340,6 +342,7 @@ static inline void fth_totals_add(struct fth_cache_level_totals *totals,
 
 /* A request of a warp for sectors of one line. */
 struct fth_timed_request {
+    uint64_t issued; /* time of the event in which its access is processed */
     uint32_t sm, instruction;
     const struct fth_timed_line *line;
     const struct fth_cache_run *runs; /* [line->run_count] */
@@ -369,9 +372,9 @@ uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_reque
 /* Returns when the port of an SM can take the next request. */
 uint64_t fth_timed_l2_port(const struct fth_timed_l2 *l2, uint32_t sm);
 /* A write that an SM sends at `now`. `counted`: the sectors that did not merge with those of an
- * earlier store. */
-void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                        uint32_t counted, uint64_t now);
+ * earlier store. Returns when the SM has sent it. */
+uint64_t fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                            uint32_t counted, uint64_t now);
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                              uint64_t now);
 /* Prefetch the state that a request will need into the host's caches: first the sets of its line,

@@ -392,8 +392,8 @@ static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_re
     return fresh;
 }
 
-static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                       struct fth_cache_location location, uint64_t now)
+static uint64_t write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                           struct fth_cache_location location, uint64_t now)
 {
     struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     const struct fth_timed_line *line = request->line;
@@ -417,7 +417,7 @@ static void write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request
         note_use(&l1s->l1s[request->sm], line, &location);
     }
     count(l1s, request, FTH_TRACE_WRITE, hits, 0, distance);
-    fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
+    return fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
 }
 
 /* A request that bypasses the L1. If it changes the line, or if its flags say so, the L1 drops its
@@ -437,8 +437,7 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
         return fth_timed_l2_read(l1s->l2, request, request->line->sectors, now, &fetched);
     if (kind == FTH_TRACE_ATOMIC)
         return fth_timed_l2_atomic(l1s->l2, request, now);
-    fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
-    return now;
+    return fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
 }
 
 /* Returns how much later the data of a read that is looked up at `now` reaches the warp than the
@@ -467,8 +466,7 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
         const uint64_t ready = read_line(l1s, request, location, times, hit);
         return *hit ? ready : ready + spread_of(l1s, request->line->line, times->lookup);
     }
-    write_line(l1s, request, location, times->lookup);
-    return times->lookup;
+    return write_line(l1s, request, location, times->lookup);
 }
 
 /* ---- preparation ---- */
@@ -677,7 +675,8 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                 .lookup = begin + (is_read ? i / FTH_TAGS_PER_CYCLE * cycle : spent),
                 .hit = ready,
                 .backlog = all - begin};
-            const struct fth_timed_request request = {.sm = sm,
+            const struct fth_timed_request request = {.issued = now,
+                                                      .sm = sm,
                                                       .instruction = access->instruction,
                                                       .line = &access->lines[i],
                                                       .runs = runs + access->lines[i].run};

@@ -9,10 +9,11 @@
  * memory. Sides and memory are busy for a while with each sector. A sector that is under way to a
  * side counts as a hit there, but its data arrives no earlier.
  *
- * Writes and atomics go to the home side. A write also leaves its complete sectors in the side that
- * is near its SM. Both invalidate what they write in other sides. The L2 keeps sectors that are
- * written in part; when it writes them back, it reads the rest of them from memory. Atomics in the
- * same 512 bytes follow each other at a distance. */
+ * Writes and atomics go to the home side. The port of an SM and the input of the L2 are busy with
+ * each sector of a store, and with a byte mask if a sector is written in part. A write also leaves
+ * its complete sectors in the side that is near its SM. Both invalidate what they write in other
+ * sides. The L2 keeps sectors that are written in part; when it writes them back, it reads the rest
+ * of them from memory. Atomics in the same 512 bytes follow each other at a distance. */
 #include "model/timed/timed_joins.h"
 
 #include <stdlib.h>
@@ -21,6 +22,11 @@
 /* Size of the table of units that execute atomics: a power of two. Chosen: enough for the busy
  * ones; two units that share an entry are not delayed. */
 enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
+
+/* A store can be sent at most this long before the L2 can take it; until then, the SM waits. Chosen
+ * like MAX_PORT_LEAD_CYCLES of timed_l1.c: on an H200, all SMs together store no faster than the L2
+ * takes it, so they must wait. */
+enum { MAX_INPUT_LEAD_CYCLES = 256 };
 
 /* A unit that executes the atomics of some contiguous bytes, and when it can take the next one. */
 struct atomic_unit {
@@ -39,7 +45,7 @@ struct side {
     struct fth_timed_cache cache;
     struct late_fetch *late;   /* [cache.slots] */
     uint64_t *partial_since;   /* [cache.slots] the write that made the line of the slot partial */
-    uint64_t free_at;          /* when it can take the next sector */
+    uint64_t free_at;          /* when it can send the next sector */
     struct fth_shadow *shadow; /* NULL: the causes of misses are not wanted */
 };
 
@@ -49,6 +55,7 @@ struct fth_timed_l2 {
     struct side *sides;
     uint64_t side_count, home_mask;
     uint64_t memory_free_at;
+    uint64_t input_free_at; /* when the L2 can take the next sector of a store */
     uint64_t *port_free_at; /* [sms] */
     uint8_t *side_of_sm;    /* [sms] */
     struct fth_join_units joins;
@@ -169,7 +176,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
             side->cache.flight[slot].ready = 0;
         side->free_at = 0;
     }
-    l2->memory_free_at = 0;
+    l2->memory_free_at = l2->input_free_at = 0;
     l2->allocated_lines = 0;
     memset(l2->atomics, 0, sizeof l2->atomics);
     l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;
@@ -588,16 +595,40 @@ static uint32_t write_home(struct fth_timed_l2 *l2, uint64_t home,
     return distance;
 }
 
-FTH_CLONES
-static void run_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                      uint32_t counted, uint64_t now)
+/* Sectors that the way from an SM to the L2 is busy with for a store: those that it sends, and one
+ * more for the byte mask if it writes a part of a sector. */
+static uint32_t store_sectors(const struct fth_timed_l2 *l2,
+                              const struct fth_timed_request *request, uint32_t sent)
+{
+    uint32_t whole = request->line->run_count ? 0 : request->line->sectors;
+    for (uint32_t i = 0; i < request->line->run_count; i++)
+        whole |= whole_sectors(&l2->shape, request->runs[i]);
+    return count_bits(sent) + ((sent & ~whole) != 0);
+}
+
+/* Sends a store to the L2. Returns when it has left the SM, which waits if the L2 still has too
+ * many earlier ones to take. The input of the L2 is busy from the time of the event on, because SMs
+ * send at times that are not in the order of events. */
+static uint64_t send_store(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                           uint32_t sectors, uint64_t now)
 {
     const struct fth_timing *timing = &l2->timing;
+    const uint64_t ahead = MAX_INPUT_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
+    const uint64_t time = fth_later(timing->port, sectors * timing->store);
+    if (l2->input_free_at > ahead)
+        now = fth_later(now, l2->input_free_at - ahead);
+    occupy(&l2->input_free_at, request->issued, sectors * timing->l2_write);
+    return occupy(&l2->port_free_at[request->sm], now, time) + time;
+}
+
+FTH_CLONES
+static uint64_t run_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                          uint32_t counted, uint64_t now)
+{
     const uint64_t home = home_of(l2, request->line->line);
-    const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
-    occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
-           count_bits(request->line->sectors) * timing->l2_sector);
     const uint64_t near = l2->side_of_sm[request->sm];
+    const uint64_t sent =
+        counted ? send_store(l2, request, store_sectors(l2, request, counted), now) : now;
     struct found found = {.distance = write_home(l2, home, request, near)};
     if (near != home)
         keep_near_copy(l2, near, request->line, request->runs);
@@ -605,6 +636,7 @@ static void run_write(struct fth_timed_l2 *l2, const struct fth_timed_request *r
         /* The L2 of an H200 counts every written sector as a hit. */
         count(l2, request, FTH_TRACE_WRITE, counted, &found);
     }
+    return sent;
 }
 
 /* Returns when an atomic that arrives at `now` begins. It occupies the unit of its line with each
@@ -622,10 +654,10 @@ static uint64_t begin_atomic(struct fth_timed_l2 *l2, const struct fth_timed_lin
                       l2->timing.atomic[(line->flags & FTH_LINE_REQUEST_FLOAT) != 0]);
 }
 
-void fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                        uint32_t counted, uint64_t now)
+uint64_t fth_timed_l2_write(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                            uint32_t counted, uint64_t now)
 {
-    run_write(l2, request, counted, now);
+    return run_write(l2, request, counted, now);
 }
 
 uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_request *request,

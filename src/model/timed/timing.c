@@ -142,6 +142,8 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
     const double memory = number_of(params, FTH_KEY_MEMORY_CYCLES);
     const double join = fmin(number_of(params, FTH_KEY_JOIN_CYCLES), l2 / 2);
     const double l2_bytes = number_of(params, FTH_LEVEL_KEYS + FTH_KEY_BYTES_PER_S);
+    const double write_bytes = number_of(params, FTH_KEY_WRITE_BYTES_PER_S);
+    const double written = write_bytes > 0 ? write_bytes : l2_bytes;
     const double memory_bytes = number_of(params, FTH_KEY_MEMORY_BYTES_PER_S) *
                                 number_of(params, FTH_KEY_MEMORY_PERCENT) / 100;
     *timing = (struct fth_timing){
@@ -150,6 +152,7 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .l1_hit = ticks(l1),
         .l1_cycle = FTH_TICKS_PER_CYCLE,
         .port = ticks(number_of(params, FTH_KEY_PORT_CYCLES)),
+        .store = ticks(number_of(params, FTH_KEY_STORE_CYCLES)),
         .to_join = ticks(join),
         .to_l2 = ticks(l2 / 2 - join),
         .l2_deviation =
@@ -159,6 +162,7 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .from_far = far > l2 ? ticks((far - l2) * 3 / 4) : 0,
         .to_memory = memory > l2 ? ticks(memory - l2) : 0,
         .l2_sector = sector_ticks(setting, clock, l2_bytes / (double)setting->sides),
+        .l2_write = sector_ticks(setting, clock, written),
         .mem_sector = sector_ticks(setting, clock, memory_bytes),
         .atomic = {ticks(number_of(params, FTH_KEY_ATOMIC_CYCLES)),
                    ticks(number_of(params, FTH_KEY_FLOAT_CYCLES))},

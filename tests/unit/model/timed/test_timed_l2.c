@@ -82,23 +82,24 @@ static uint64_t read_line(struct fixture *fixture, uint32_t sm, uint64_t line, u
     return read_part(fixture, sm, line, sectors, now, &fetched);
 }
 
-static void write_line(struct fixture *fixture, uint32_t sm, uint64_t line, uint32_t sectors,
-                       uint32_t counted, uint64_t now)
+/* Returns when the SM has sent the write. The event of the access is at 0. */
+static uint64_t write_line(struct fixture *fixture, uint32_t sm, uint64_t line, uint32_t sectors,
+                           uint32_t counted, uint64_t now)
 {
     const struct fth_timed_line part = {.line = line, .sectors = sectors};
     const struct fth_timed_request request = {.sm = sm, .line = &part};
-    fth_timed_l2_write(fixture->l2, &request, counted, now);
+    return fth_timed_l2_write(fixture->l2, &request, counted, now);
 }
 
 /* Writes bytes of one sector. */
-static void write_bytes(struct fixture *fixture, uint32_t sm, uint64_t line, uint32_t from,
-                        uint32_t bytes)
+static uint64_t write_bytes(struct fixture *fixture, uint32_t sm, uint64_t line, uint32_t from,
+                            uint32_t bytes)
 {
     const struct fth_timed_line part = {
         .line = line, .sectors = 1u << (from / 32), .run_count = bytes < 32};
     const struct fth_cache_run run = {from, bytes};
     const struct fth_timed_request request = {.sm = sm, .line = &part, .runs = &run};
-    fth_timed_l2_write(fixture->l2, &request, part.sectors, 0);
+    return fth_timed_l2_write(fixture->l2, &request, part.sectors, 0);
 }
 
 static uint64_t add_atomic(struct fixture *fixture, uint32_t sm, uint64_t line, uint32_t sectors,
@@ -245,7 +246,7 @@ static void reads_that_arrive_much_later_are_not_joined(void **state)
         read_line(&fixture, 1, NEAR_LINE, 1, LATER);
         expect_reads(&fixture, 2, 2, 0, 0);
         for (uint64_t i = 1; i <= delay; i++)
-            write_line(&fixture, 0, NEAR_LINE + 256 * i, 1, 0, 2 * LATER);
+            write_line(&fixture, 0, NEAR_LINE + 256 * i, 1, 1, 2 * LATER);
         read_line(&fixture, 0, NEAR_LINE, 1, 2 * LATER);
         expect_reads(&fixture, 3, 3, 1, 0);
         read_line(&fixture, 1, NEAR_LINE, 1, 2 * LATER);
@@ -357,6 +358,44 @@ static void far_reads_wait_for_sectors_in_flight(void **state)
     end(&fixture);
 }
 
+/* The port of an SM is busy with the sectors of a store that did not merge with an earlier one, and
+ * with a byte mask if it writes a part of a sector. */
+static void stores_occupy_the_port(void **state)
+{
+    (void)state;
+    struct fth_timing slow = costs;
+    slow.store = 30;
+    struct fixture fixture = begin(none, &slow);
+    assert_int_equal(write_line(&fixture, 0, 0, 7, 7, 0), 3 * 30);
+    assert_int_equal(write_line(&fixture, 0, 256, 7, 1, 0), 4 * 30);
+    assert_int_equal(write_line(&fixture, 0, 256, 7, 0, 0), 0);
+    assert_int_equal(write_bytes(&fixture, 0, 512, 4, 8), 6 * 30);
+    assert_int_equal(write_bytes(&fixture, 0, 768, 32, 32), 7 * 30);
+    assert_int_equal(read_line(&fixture, 0, 1024, 1, 0), 7 * 30 + MISS);
+    assert_int_equal(write_line(&fixture, 1, 0, 7, 7, 0), 3 * 30); /* the port of another SM */
+    end(&fixture);
+    slow.store = 1; /* less than a request */
+    fixture = begin(none, &slow);
+    assert_int_equal(write_line(&fixture, 0, 0, 7, 7, 0), 10);
+    end(&fixture);
+}
+
+/* All SMs wait while the L2 needs more than 256 cycles for what they have sent. */
+static void stores_wait_for_the_input_of_the_l2(void **state)
+{
+    (void)state;
+    const uint64_t cycle = FTH_TICKS_PER_CYCLE;
+    struct fth_timing slow = costs;
+    slow.l2_write = 100 * cycle;
+    struct fixture fixture = begin(none, &slow);
+    assert_int_equal(write_line(&fixture, 0, 0, 3, 3, 0), 10);
+    assert_int_equal(write_line(&fixture, 1, 128, 3, 3, 0), 10); /* it needs 200 cycles */
+    assert_int_equal(write_line(&fixture, 0, 256, 1, 1, 0), (400 - 256) * cycle + 10);
+    assert_int_equal(write_line(&fixture, 1, 384, 1, 1, 300 * cycle), 300 * cycle + 10);
+    assert_int_equal(write_line(&fixture, 1, 384, 1, 1, 300 * cycle), (600 - 256) * cycle + 10);
+    end(&fixture);
+}
+
 /* A side is busy with each sector of a request, memory with each sector that it reads. */
 static void sides_and_memory_have_bandwidths(void **state)
 {
@@ -371,9 +410,9 @@ static void sides_and_memory_have_bandwidths(void **state)
     assert_int_equal(read_line(&fixture, 0, 0, 15, LATER), HIT);
     assert_int_equal(read_line(&fixture, 0, 256, 1, LATER), 4 * 30 + HIT);
     assert_int_equal(read_line(&fixture, 1, 128, 1, LATER), HIT); /* the other side */
-    /* A write occupies its home side with all its sectors. */
-    write_line(&fixture, 1, 0, 7, 0, 2 * LATER);
-    assert_int_equal(read_line(&fixture, 0, 256, 1, 2 * LATER), 3 * 30 + HIT);
+    /* What a side receives does not occupy it. */
+    write_line(&fixture, 1, 0, 7, 7, 2 * LATER);
+    assert_int_equal(read_line(&fixture, 0, 256, 1, 2 * LATER), HIT);
     end(&fixture);
     slow.l2_sector = 0;
     slow.mem_sector = 40;
@@ -669,6 +708,8 @@ int main(void)
         cmocka_unit_test(far_lines_come_from_their_home),
         cmocka_unit_test(reads_that_overtake_one_from_the_other_side_miss),
         cmocka_unit_test(far_reads_wait_for_sectors_in_flight),
+        cmocka_unit_test(stores_occupy_the_port),
+        cmocka_unit_test(stores_wait_for_the_input_of_the_l2),
         cmocka_unit_test(sides_and_memory_have_bandwidths),
         cmocka_unit_test(misses_fetch_whole_fills),
         cmocka_unit_test(parts_of_a_request_miss_together),
