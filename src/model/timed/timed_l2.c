@@ -613,7 +613,7 @@ static uint64_t send_store(struct fth_timed_l2 *l2, const struct fth_timed_reque
                            uint32_t sectors, uint64_t now)
 {
     const struct fth_timing *timing = &l2->timing;
-    const uint64_t ahead = MAX_INPUT_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
+    const uint64_t ahead = (uint64_t)MAX_INPUT_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
     const uint64_t time = fth_later(timing->port, sectors * timing->store);
     if (l2->input_free_at > ahead)
         now = fth_later(now, l2->input_free_at - ahead);

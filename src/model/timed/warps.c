@@ -402,7 +402,7 @@ static uint64_t issue_now(const struct fth_warps *warps, const struct warp *warp
                                       (uint64_t)access->latency * FTH_TICKS_PER_CYCLE);
     const uint64_t from = warp->due > needed ? warp->due - needed : 0;
     return fth_later(warps->scheduler_free_at[warp->scheduler], from) +
-           access->gap * FTH_TICKS_PER_CYCLE;
+           (uint64_t)access->gap * FTH_TICKS_PER_CYCLE;
 }
 
 /* Returns when a warp can issue its next access, ignoring other warps that wait: when the queue has
@@ -410,7 +410,7 @@ static uint64_t issue_now(const struct fth_warps *warps, const struct warp *warp
 static uint64_t find_room(const struct fth_warps *warps, const struct queue *queue,
                           const struct warp *warp)
 {
-    const uint64_t lead = MAX_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
+    const uint64_t lead = (uint64_t)MAX_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
     const uint64_t room = warps->context.timing->queue_accesses ? queue->left[queue->oldest] : 0;
     const uint64_t issued = warp->issues_later ? issue_now(warps, warp) : 0;
     return issued > lead ? fth_later(room, issued - lead) : room;

@@ -208,7 +208,7 @@ static void older_warps_issue_few_instructions_first(void **state)
         .pace = {{START, 0, 1, 24, 0, 0, 0}, {0, 1, 1, 24, 0, 0, 0}, {1, 2, 1, 1, 0, 0, 0}},
         .cycles = 157 + 100};
     for (uint32_t warp = 1; warp < 8; warp++)
-        row.accesses[2 + warp] = (struct short_access){0, warp, 0, 16384 * warp};
+        row.accesses[2 + warp] = (struct short_access){0, warp, 0, (uint64_t)16384 * warp};
     expect_cycles(&row);
     row.pace[0].instructions = row.pace[1].instructions = 25;
     row.cycles = 9 * 25 - 64 + 100 + 1 + 100;
