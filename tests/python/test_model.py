@@ -146,7 +146,9 @@ class Models(unittest.TestCase):
         (hint,) = result.hints
         self.assertEqual(hint.rule, "array_of_structs")
         changed = fathom.model(PARTICLES, what_if=hint.what_if)
-        self.assertEqual(changed.kernels[0].time_us, hint.after.time_us)
+        # The hint models one launch. With all launches, the elements move to other addresses, which changes the time a little.
+        self.assertEqual(32 * changed.kernels[0].l1.sectors[0] + 32 * changed.kernels[0].l1.sectors[1], hint.after.l1_bytes)
+        self.assertAlmostEqual(changed.kernels[0].time_us / hint.after.time_us, 1, delta=0.02)
         self.assertEqual(result.records("hints")[0]["before_time_us"], hint.before.time_us)
 
     def test_ptx_with_arrays(self):
