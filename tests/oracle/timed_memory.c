@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum {
-    CYCLE = 4096,
     MERGE_ENTRIES = 64,
     JOIN_ENTRIES = 8192,
     ATOMIC_ENTRIES = 4096,
@@ -15,7 +14,6 @@ enum {
     PORT_LEAD = 256 * CYCLE,
     INPUT_LEAD = 256 * CYCLE
 };
-#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
 struct merge_entry {
     uint64_t line, time, sectors;
@@ -53,19 +51,6 @@ struct timed_memory {
 uint64_t timed_ticks(double cycles)
 {
     return cycles > 0 ? (uint64_t)(cycles * CYCLE + 0.5) : 0;
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t count_bits(uint64_t mask)
-{
-    uint64_t count = 0;
-    for (; mask; mask /= 2)
-        count += mask % 2;
-    return count;
 }
 
 /* ---- creation ---- */
@@ -208,25 +193,6 @@ static uint32_t write_bytes(struct timed_memory *memory, struct timed_lines *cac
 
 /* ---- memory ---- */
 
-/* Occupies a unit. Returns when it begins. */
-static uint64_t occupy(uint64_t *free_at, uint64_t now, uint64_t time)
-{
-    const uint64_t start = later(*free_at, now);
-    *free_at = start + time;
-    return start;
-}
-
-/* Ticks that a sector takes at a bandwidth. */
-static uint64_t sector_ticks(const struct timed_gpu *gpu, double bytes_per_s)
-{
-    return later(1, timed_ticks((double)gpu->sector_bytes * gpu->clock_hz / bytes_per_s));
-}
-
-static uint64_t memory_ticks(const struct timed_gpu *gpu)
-{
-    return sector_ticks(gpu, gpu->memory_bytes_per_s * gpu->memory_percent / 100);
-}
-
 /* Reads and writes sectors for which nothing waits. */
 static void use_memory(struct timed_memory *memory, uint64_t read, uint64_t written)
 {
@@ -296,21 +262,6 @@ static uint64_t read_memory(struct timed_memory *memory, uint64_t sectors, uint6
 }
 
 /* ---- L2 ---- */
-
-static uint64_t home_of(const struct timed_gpu *gpu, uint64_t line)
-{
-    return count_bits(line & gpu->home_mask) % gpu->sides;
-}
-
-static double join_cycles(const struct timed_gpu *gpu)
-{
-    return gpu->join_cycles < gpu->l2_cycles / 2 ? gpu->join_cycles : gpu->l2_cycles / 2;
-}
-
-static uint64_t to_l2(const struct timed_gpu *gpu)
-{
-    return timed_ticks(gpu->l2_cycles / 2 - join_cycles(gpu));
-}
 
 /* What a read finds in its side. */
 struct found {
@@ -567,23 +518,6 @@ static void count_l1(struct timed_memory *memory, const struct timed_request *re
     const struct timed_cache_config *config = &memory->gpu->l1;
     count(&memory->result->l1, request->issue->instruction->kind, request->sectors,
           present & ~(config->merged_hits ? 0 : flying), flying, distance, config->ways);
-}
-
-static uint64_t mix(uint64_t line, uint64_t now)
-{
-    return (line ^ now / CYCLE * UINT64_C(0x2545F4914F6CDD1D)) * GOLDEN;
-}
-
-/* Returns how long misses merge with one of a line at `now`. */
-static uint64_t merge_time(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
-{
-    return mix(line, now) / (UINT64_C(1) << 48) * timed_ticks(gpu->merge_cycles) / 65536;
-}
-
-/* Returns how much later data of the L2 reaches a warp that looks up the line at `now`. */
-static uint64_t spread(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
-{
-    return mix(line, now) / (UINT64_C(1) << 32) % 65536 * timed_ticks(gpu->spread_cycles) / 65536;
 }
 
 static uint64_t send_misses(struct timed_memory *memory, const struct timed_request *request,

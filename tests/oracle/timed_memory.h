@@ -30,4 +30,73 @@ struct timed_l1_times {
 void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
                          struct timed_l1_times *times);
 
+/* ---- times ---- */
+
+enum { CYCLE = 4096 }; /* ticks */
+#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t count_bits(uint64_t mask)
+{
+    uint64_t count = 0;
+    for (; mask; mask /= 2)
+        count += mask % 2;
+    return count;
+}
+
+/* Occupies a unit. Returns when it begins. */
+static inline uint64_t occupy(uint64_t *free_at, uint64_t now, uint64_t time)
+{
+    const uint64_t start = later(*free_at, now);
+    *free_at = start + time;
+    return start;
+}
+
+/* Ticks that a sector takes at a bandwidth. */
+static inline uint64_t sector_ticks(const struct timed_gpu *gpu, double bytes_per_s)
+{
+    return later(1, timed_ticks((double)gpu->sector_bytes * gpu->clock_hz / bytes_per_s));
+}
+
+static inline uint64_t memory_ticks(const struct timed_gpu *gpu)
+{
+    return sector_ticks(gpu, gpu->memory_bytes_per_s * gpu->memory_percent / 100);
+}
+
+static inline uint64_t home_of(const struct timed_gpu *gpu, uint64_t line)
+{
+    return count_bits(line & gpu->home_mask) % gpu->sides;
+}
+
+static inline double join_cycles(const struct timed_gpu *gpu)
+{
+    return gpu->join_cycles < gpu->l2_cycles / 2 ? gpu->join_cycles : gpu->l2_cycles / 2;
+}
+
+static inline uint64_t to_l2(const struct timed_gpu *gpu)
+{
+    return timed_ticks(gpu->l2_cycles / 2 - join_cycles(gpu));
+}
+
+static inline uint64_t mix(uint64_t line, uint64_t now)
+{
+    return (line ^ now / CYCLE * UINT64_C(0x2545F4914F6CDD1D)) * GOLDEN;
+}
+
+/* Returns how long misses merge with one of a line at `now`. */
+static inline uint64_t merge_time(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
+{
+    return mix(line, now) / (UINT64_C(1) << 48) * timed_ticks(gpu->merge_cycles) / 65536;
+}
+
+/* Returns how much later data of the L2 reaches a warp that looks up the line at `now`. */
+static inline uint64_t spread(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
+{
+    return mix(line, now) / (UINT64_C(1) << 32) % 65536 * timed_ticks(gpu->spread_cycles) / 65536;
+}
+
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum {
-    CYCLE = 4096,
     REMEMBERED_LOADS = 12,
     BLOCKS_PER_TURN = 3,
     DEFAULT_GAP = 8,
@@ -74,11 +73,6 @@ struct run {
     bool served[TIMED_MAX_SMS]; /* [TPC] in this turn */
     uint64_t end;
 };
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- events ---- */
 

@@ -129,6 +129,11 @@ struct fth_warp_stream {
     uint32_t barriers;              /* part of a barrier that is due; see streams.c */
 };
 
+static inline uint32_t fth_count_bits(uint64_t mask)
+{
+    return (uint32_t)__builtin_popcountll(mask);
+}
+
 /* Two numbers from 0 to 65535 that look random. */
 struct fth_draw {
     uint64_t first, second;

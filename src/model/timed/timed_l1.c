@@ -25,8 +25,7 @@ enum { READ_SLOTS = 64 };
 #define MAX_SHARED_LINES ((uint64_t)1 << 22)
 
 /* The number of lines between a step of the preparation and the next one in an access with many
- * lines. Chosen: processing these lines takes longer than the latency of the
- * host's memory. */
+ * lines. Chosen: processing these lines takes longer than the latency of the host's memory. */
 enum { PREPARED_LINES = 4 };
 
 /* An L1 looks up an access at most this long before it can deliver its data, because it keeps only
@@ -262,20 +261,15 @@ static inline struct fth_cache_location locate(const struct l1 *l1,
                 : fth_cache_locate_in(l1->cache->cache, l1->first_set, line);
 }
 
-static uint32_t count_bits(uint64_t mask)
-{
-    return (uint32_t)__builtin_popcountll(mask);
-}
-
 /* Counts the sectors of a request, of which `hits` were present, `flying` of them under way. */
 static void count(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                   enum fth_trace_access_kind kind, uint32_t hits, uint32_t flying,
                   uint32_t distance)
 {
     struct fth_model_counts *counts = &l1s->counts[request->instruction];
-    const uint32_t sectors = count_bits(request->line->sectors);
-    const uint32_t merges = count_bits(flying);
-    const uint32_t hit_count = count_bits(hits) - (l1s->shape.merged_hits ? 0 : merges);
+    const uint32_t sectors = fth_count_bits(request->line->sectors);
+    const uint32_t merges = fth_count_bits(flying);
+    const uint32_t hit_count = fth_count_bits(hits) - (l1s->shape.merged_hits ? 0 : merges);
     counts->requests[kind]++;
     counts->sectors[kind] += sectors;
     counts->hits[kind] += hit_count;
@@ -431,7 +425,7 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
         l1s->shape.bypass != FTH_BYPASS_ALL)
         drop_line(&l1s->l1s[request->sm], request->line, &location);
     if (l1s->misses && kind == FTH_TRACE_READ) /* the L1 never stores what the request reads */
-        l1s->misses[request->instruction].cold += count_bits(request->line->sectors);
+        l1s->misses[request->instruction].cold += fth_count_bits(request->line->sectors);
     count(l1s, request, kind, 0, 0, UINT32_MAX);
     if (kind == FTH_TRACE_READ)
         return fth_timed_l2_read(l1s->l2, request, request->line->sectors, now, &fetched);
@@ -458,14 +452,10 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
     if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
         request->line->flags & FTH_LINE_REQUEST_BYPASS_L1) {
         const uint64_t ready = bypass(l1s, request, kind, location, times->lookup);
-        return kind == FTH_TRACE_READ ? fth_later(times->hit, ready + times->backlog) +
-                                            spread_of(l1s, request->line->line, times->lookup)
-                                      : ready;
+        return kind == FTH_TRACE_READ ? fth_later(times->hit, ready + times->backlog) : ready;
     }
-    if (kind == FTH_TRACE_READ) {
-        const uint64_t ready = read_line(l1s, request, location, times, hit);
-        return *hit ? ready : ready + spread_of(l1s, request->line->line, times->lookup);
-    }
+    if (kind == FTH_TRACE_READ)
+        return read_line(l1s, request, location, times, hit);
     return write_line(l1s, request, location, times->lookup);
 }
 
@@ -616,7 +606,7 @@ static inline bool hit_line(struct fth_timed_l1s *l1s, const struct l1 *l1,
         fth_flight_pending(&l1->cache->flight[location->slot], line->sectors, ready))
         return false;
     const uint32_t distance = fth_slot_use(cache, location->set, location->slot);
-    const uint32_t sectors = count_bits(line->sectors);
+    const uint32_t sectors = fth_count_bits(line->sectors);
     fth_totals_add(&l1s->totals, FTH_TRACE_READ, distance, sectors, 0);
     if (l1->shadow)
         fth_shadow_use(l1->shadow, line->line, location->slot, line->sectors);
@@ -681,6 +671,7 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                                                       .line = &access->lines[i],
                                                       .runs = runs + access->lines[i].run};
             ready = run_request(l1s, &request, kind, location, &line_times, &hit);
+            ready += is_read && !hit ? spread_of(l1s, request.line->line, line_times.lookup) : 0;
         }
         last = ready > last ? ready : last;
         if (is_read && !hit)

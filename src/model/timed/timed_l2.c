@@ -72,11 +72,6 @@ struct fth_timed_l2 {
     struct fth_cache_level_totals totals;
 };
 
-static uint32_t count_bits(uint64_t mask)
-{
-    return (uint32_t)__builtin_popcountll(mask);
-}
-
 /* ---- creation ---- */
 
 static enum fth_status init(struct fth_timed_l2 *l2, const struct fth_model_params *params,
@@ -203,7 +198,7 @@ void fth_timed_l2_get_use(const struct fth_timed_l2 *l2, struct fth_l2_use *use)
         use->lines += cache->slots;
         for (uint32_t slot = 0; cache->dirty && slot < cache->slots; slot++)
             if (cache->lines[slot].number != FTH_NO_LINE)
-                use->dirty_sectors += count_bits(cache->dirty[slot]);
+                use->dirty_sectors += fth_count_bits(cache->dirty[slot]);
     }
 }
 
@@ -224,7 +219,7 @@ static uint64_t home_of(const struct fth_timed_l2 *l2, uint64_t line)
 {
     if (l2->side_count == 2)
         return (uint64_t)__builtin_parityll(line & l2->home_mask);
-    return count_bits(line & l2->home_mask) % l2->side_count;
+    return fth_count_bits(line & l2->home_mask) % l2->side_count;
 }
 
 /* Occupies something for a time, from `now` on or when it is free. Returns when it begins. */
@@ -239,7 +234,7 @@ static uint64_t occupy(uint64_t *free_at, uint64_t now, uint64_t time)
 static uint64_t read_memory(struct fth_timed_l2 *l2, uint32_t instruction, uint32_t sectors,
                             uint64_t now)
 {
-    const uint32_t count = count_bits(sectors);
+    const uint32_t count = fth_count_bits(sectors);
     l2->counts[instruction].dram_reads += count;
     return occupy(&l2->memory_free_at, now, count * l2->timing.mem_sector) + l2->timing.to_memory;
 }
@@ -249,7 +244,7 @@ static void write_back(struct fth_timed_l2 *l2, const struct fth_cache_result *r
 {
     if (!result->evicted || !result->evicted_dirty)
         return;
-    const uint32_t count = count_bits(result->evicted_dirty);
+    const uint32_t count = fth_count_bits(result->evicted_dirty);
     l2->counts[l2->instructions].dram_writes += count;
     l2->memory_free_at += count * l2->timing.mem_sector;
 }
@@ -257,7 +252,7 @@ static void write_back(struct fth_timed_l2 *l2, const struct fth_cache_result *r
 /* Reads what is missing of the partly written sectors of a slot, because they are written back. */
 static void complete(struct fth_timed_l2 *l2, struct fth_slot_flight *slot)
 {
-    const uint32_t count = count_bits(slot->partial);
+    const uint32_t count = fth_count_bits(slot->partial);
     l2->counts[l2->instructions].dram_reads += count;
     l2->memory_free_at += count * l2->timing.mem_sector;
     slot->partial = 0;
@@ -393,7 +388,8 @@ static struct found read_side(struct fth_timed_l2 *l2, uint64_t side,
         } else {
             arrival =
                 read_home(l2, home, line, found.fetched, request->instruction, now, &from_memory);
-            l2->counts[request->instruction].far_hits += count_bits(found.missed & ~from_memory);
+            l2->counts[request->instruction].far_hits +=
+                fth_count_bits(found.missed & ~from_memory);
         }
     }
     note_miss(&l2->sides[side], &location, line, found.missed, found.fetched, misses);
@@ -407,13 +403,13 @@ static void count(struct fth_timed_l2 *l2, const struct fth_timed_request *reque
                   enum fth_trace_access_kind kind, uint32_t sectors, const struct found *found)
 {
     struct fth_model_counts *counts = &l2->counts[request->instruction].counts;
-    const uint32_t misses = count_bits(found->missed), flying = count_bits(found->flying);
-    const uint32_t hits = count_bits(sectors) - misses - (l2->shape.merged_hits ? 0 : flying);
+    const uint32_t misses = fth_count_bits(found->missed), flying = fth_count_bits(found->flying);
+    const uint32_t hits = fth_count_bits(sectors) - misses - (l2->shape.merged_hits ? 0 : flying);
     counts->requests[kind]++;
-    counts->sectors[kind] += count_bits(sectors);
+    counts->sectors[kind] += fth_count_bits(sectors);
     counts->hits[kind] += hits;
     counts->merges[kind] += flying;
-    fth_totals_add(&l2->totals, kind, found->distance, hits, count_bits(sectors) - hits);
+    fth_totals_add(&l2->totals, kind, found->distance, hits, fth_count_bits(sectors) - hits);
 }
 
 /* ---- accesses ---- */
@@ -456,7 +452,8 @@ static uint64_t run_read(struct fth_timed_l2 *l2, const struct fth_timed_request
     count(l2, request, FTH_TRACE_READ, sectors, &found);
     /* The bandwidth of a side limits what it sends, not what it looks up. */
     const uint64_t wait =
-        occupy(&l2->sides[side].free_at, at_l2, count_bits(sectors) * timing->l2_sector) - at_l2;
+        occupy(&l2->sides[side].free_at, at_l2, fth_count_bits(sectors) * timing->l2_sector) -
+        at_l2;
     const uint64_t until = found.ready + timing->to_l2;
     ready = until + wait + timing->to_join;
     fth_joins_note(&l2->joins, read, line, sectors, at_join, until, ready);
@@ -548,7 +545,7 @@ static void limit_partials(struct fth_timed_l2 *l2, struct side *side, uint32_t 
                             side->cache.cache->lines[oldest].number << l2->shape.line_shift,
                             side->cache.flight[oldest].partial);
     complete(l2, &side->cache.flight[oldest]);
-    const uint32_t dirty = count_bits(fth_cache_write_back(side->cache.cache, oldest));
+    const uint32_t dirty = fth_count_bits(fth_cache_write_back(side->cache.cache, oldest));
     l2->counts[l2->instructions].dram_writes += dirty;
     l2->memory_free_at += dirty * l2->timing.mem_sector;
 }
@@ -603,7 +600,7 @@ static uint32_t store_sectors(const struct fth_timed_l2 *l2,
     uint32_t whole = request->line->run_count ? 0 : request->line->sectors;
     for (uint32_t i = 0; i < request->line->run_count; i++)
         whole |= whole_sectors(&l2->shape, request->runs[i]);
-    return count_bits(sent) + ((sent & ~whole) != 0);
+    return fth_count_bits(sent) + ((sent & ~whole) != 0);
 }
 
 /* Sends a store to the L2. Returns when it has left the SM, which waits if the L2 still has too
@@ -650,7 +647,7 @@ static uint64_t begin_atomic(struct fth_timed_l2 *l2, const struct fth_timed_lin
     if (unit->number != number)
         *unit = (struct atomic_unit){.number = number};
     return occupy(&unit->free_at, now,
-                  count_bits(line->sectors) *
+                  fth_count_bits(line->sectors) *
                       l2->timing.atomic[(line->flags & FTH_LINE_REQUEST_FLOAT) != 0]);
 }
 
@@ -668,7 +665,7 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
     const uint32_t sectors = request->line->sectors;
     const uint64_t sent = occupy(&l2->port_free_at[request->sm], now, timing->port);
     const uint64_t at_l2 = occupy(&l2->sides[home].free_at, sent + timing->to_join + timing->to_l2,
-                                  count_bits(sectors) * timing->l2_sector);
+                                  fth_count_bits(sectors) * timing->l2_sector);
     const uint64_t begin = begin_atomic(l2, request->line, at_l2);
     struct found found = read_side(l2, home, request, sectors, begin, NULL);
     found.missed |= found.early;

@@ -358,44 +358,6 @@ static void far_reads_wait_for_sectors_in_flight(void **state)
     end(&fixture);
 }
 
-/* The port of an SM is busy with the sectors of a store that did not merge with an earlier one, and
- * with a byte mask if it writes a part of a sector. */
-static void stores_occupy_the_port(void **state)
-{
-    (void)state;
-    struct fth_timing slow = costs;
-    slow.store = 30;
-    struct fixture fixture = begin(none, &slow);
-    assert_int_equal(write_line(&fixture, 0, 0, 7, 7, 0), 3 * 30);
-    assert_int_equal(write_line(&fixture, 0, 256, 7, 1, 0), 4 * 30);
-    assert_int_equal(write_line(&fixture, 0, 256, 7, 0, 0), 0);
-    assert_int_equal(write_bytes(&fixture, 0, 512, 4, 8), 6 * 30);
-    assert_int_equal(write_bytes(&fixture, 0, 768, 32, 32), 7 * 30);
-    assert_int_equal(read_line(&fixture, 0, 1024, 1, 0), 7 * 30 + MISS);
-    assert_int_equal(write_line(&fixture, 1, 0, 7, 7, 0), 3 * 30); /* the port of another SM */
-    end(&fixture);
-    slow.store = 1; /* less than a request */
-    fixture = begin(none, &slow);
-    assert_int_equal(write_line(&fixture, 0, 0, 7, 7, 0), 10);
-    end(&fixture);
-}
-
-/* All SMs wait while the L2 needs more than 256 cycles for what they have sent. */
-static void stores_wait_for_the_input_of_the_l2(void **state)
-{
-    (void)state;
-    const uint64_t cycle = FTH_TICKS_PER_CYCLE;
-    struct fth_timing slow = costs;
-    slow.l2_write = 100 * cycle;
-    struct fixture fixture = begin(none, &slow);
-    assert_int_equal(write_line(&fixture, 0, 0, 3, 3, 0), 10);
-    assert_int_equal(write_line(&fixture, 1, 128, 3, 3, 0), 10); /* it needs 200 cycles */
-    assert_int_equal(write_line(&fixture, 0, 256, 1, 1, 0), (400 - 256) * cycle + 10);
-    assert_int_equal(write_line(&fixture, 1, 384, 1, 1, 300 * cycle), 300 * cycle + 10);
-    assert_int_equal(write_line(&fixture, 1, 384, 1, 1, 300 * cycle), (600 - 256) * cycle + 10);
-    end(&fixture);
-}
-
 /* A side is busy with each sector of a request, memory with each sector that it reads. */
 static void sides_and_memory_have_bandwidths(void **state)
 {
@@ -708,8 +670,6 @@ int main(void)
         cmocka_unit_test(far_lines_come_from_their_home),
         cmocka_unit_test(reads_that_overtake_one_from_the_other_side_miss),
         cmocka_unit_test(far_reads_wait_for_sectors_in_flight),
-        cmocka_unit_test(stores_occupy_the_port),
-        cmocka_unit_test(stores_wait_for_the_input_of_the_l2),
         cmocka_unit_test(sides_and_memory_have_bandwidths),
         cmocka_unit_test(misses_fetch_whole_fills),
         cmocka_unit_test(parts_of_a_request_miss_together),
