@@ -30,7 +30,7 @@ struct timed_l1_times {
 void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
                          struct timed_l1_times *times);
 
-/* ---- times ---- */
+/* ---- costs and times that all parts of the oracle use ---- */
 
 enum { CYCLE = 4096 }; /* ticks */
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)

@@ -24,7 +24,7 @@ enum {
     /* Blocks per access from which on blocks without accesses are left out. Chosen: protects
      * against a short trace that declares a grid of 2^32 blocks. */
     SPARSE_BLOCKS_PER_ACCESS = 16,
-    ONE_BARRIER = 1 << 16,
+    ONE_BARRIER = 1 << 16, /* unit of struct gap.barriers and fth_warp_stream.barriers */
     /* Instructions between two accesses if the trace does not say how many there are. Chosen: a
      * loop that loads, computes an address and a sum. */
     DEFAULT_GAP = 8

@@ -434,8 +434,8 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
     return fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
 }
 
-/* Returns how much later the data of a read that is looked up at `now` reaches the warp than the
- * model computes. Warps of an H200 that wait for data of one line go on up to this time apart. */
+/* Returns the additional delay of data from the L2 for a read that is looked up at `now`. Warps of
+ * an H200 that wait for data of one line resume at different times. */
 static uint64_t spread_of(const struct fth_timed_l1s *l1s, uint64_t line, uint64_t now)
 {
     return fth_draw(line, now >> FTH_CYCLE_SHIFT).second * l1s->timing.warp_spread >> 16;

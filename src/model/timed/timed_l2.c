@@ -24,8 +24,7 @@
 enum { ATOMIC_SLOTS = 1 << 12, ATOMIC_SHIFT = 64 - 12 };
 
 /* A store can be sent at most this long before the L2 can take it; until then, the SM waits. Chosen
- * like MAX_PORT_LEAD_CYCLES of timed_l1.c: on an H200, all SMs together store no faster than the L2
- * takes it, so they must wait. */
+ * to be the same as MAX_PORT_LEAD_CYCLES of timed_l1.c. */
 enum { MAX_INPUT_LEAD_CYCLES = 256 };
 
 /* A unit that executes the atomics of some contiguous bytes, and when it can take the next one. */

@@ -359,8 +359,8 @@ static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_
     return FTH_OK;
 }
 
-/* Returns how much later a warp of a block starts, because it shares its scheduler with other warps
- * of the block, which start at the same time. */
+/* Returns the additional delay of the start of a warp. Warps of a block that share a scheduler
+ * compete for it, so on an H200 they reach their first access at different times. */
 static uint64_t start_delay(const struct fth_warps *warps, uint64_t block, uint32_t warp)
 {
     return warps->warps_per_block > warps->schedulers

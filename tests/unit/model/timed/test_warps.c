@@ -343,7 +343,7 @@ static void data_of_the_l2_is_spread(void **state)
     expect_cycles(&row);
 }
 
-/* Two warps store at 16 if each has a scheduler, and later if they share one. */
+/* Two warps store at 8 if each has a scheduler, and later if they share one. */
 static void warps_that_share_a_scheduler_start_apart(void **state)
 {
     (void)state;
