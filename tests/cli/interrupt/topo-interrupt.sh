@@ -2,8 +2,8 @@
 # and the exit code is 130. A second signal ends the program at once.
 for signal in INT TERM; do
     fathom topo --device sim:h200 --record run.rec >out 2>err &
-    # The measurement runs after a tenth of a second of CPU time; with sanitizers, later.
-    until [ "$(awk '{ print $14 }' /proc/$!/stat)" -ge "$([ "$FATHOM_SANITIZED" ] && echo 60 || echo 10)" ]; do sleep 0.01; done
+    # The measurement runs after a second of CPU time; with sanitizers, after four seconds.
+    until [ "$(awk '{ print $14 }' /proc/$!/stat)" -ge "$([ "$FATHOM_SANITIZED" ] && echo 400 || echo 100)" ]; do sleep 0.01; done
     kill -$signal $!
     wait $!
     echo "$?: $(cat err)"
