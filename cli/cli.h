@@ -169,7 +169,7 @@ void cli_note_skipped(const char *points, size_t size);
 /* Options of the commands that launch kernels. */
 extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
     cli_option_cluster, cli_option_shared, cli_option_arg, cli_option_variable, cli_option_seed,
-    cli_option_set, cli_option_allow_files;
+    cli_option_set, cli_option_allow_files, cli_option_no_spills;
 /* Those of them that apply to PTX files, for the option table of a command. */
 #define CLI_KERNEL_OPTIONS                                                                         \
     &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_cluster,                   \

@@ -37,6 +37,11 @@ const struct cli_option cli_option_allow_files = {
     "allow-files", 0, NULL, CLI_WORD_NONE,
     "let launch files read files outside of their own folder; without it, fathom refuses them"};
 
+const struct cli_option cli_option_no_spills = {
+    "no-spills", 0, NULL, CLI_WORD_NONE,
+    "leave out the accesses to local memory that fathom estimates for kernels that need more "
+    "registers than they may use"};
+
 /* Parses up to three sizes such as "4", "4,2" or "4x2x1". Dimensions that are not given keep their
  * value. */
 static bool parse_shape(const char *text, uint32_t shape[3])
@@ -110,6 +115,7 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
                                                                                  &cli_option_entry),
                                                              .arguments = values->arguments);
     options->allow_files = cli_value(arguments, &cli_option_allow_files) != NULL;
+    options->no_spills = cli_value(arguments, &cli_option_no_spills) != NULL;
     const char *cluster = cli_value(arguments, &cli_option_cluster);
     memset(values->cluster, 0, sizeof values->cluster);
     if ((grid && !parse_shape(grid, options->grid)) ||

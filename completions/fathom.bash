@@ -125,17 +125,17 @@ _fathom()
         esac ;;
     trace)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --set -s --allow-files --no-spills --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --source --lines --launches --rdgc --profile --curve --l1-off --orders --sample --what-if --hints --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --source --lines --launches --rdgc --profile --curve --l1-off --orders --sample --what-if --hints --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --allow-files --no-spills --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --allow-files --max-instructions --objective --pareto --rdgc --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --variable --seed --kernel --launch --max-memory --allow-files --no-spills --max-instructions --objective --pareto --rdgc --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     merge)

@@ -332,6 +332,7 @@ static const struct cli_option *const options[] = {
     CLI_KERNEL_OPTIONS,
     CLI_CAPSULE_OPTIONS,
     &cli_option_allow_files,
+    &cli_option_no_spills,
     &cli_option_max_instructions,
     CLI_POINTS_OPTIONS,
     &option_shard,

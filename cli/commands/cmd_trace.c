@@ -324,6 +324,7 @@ static const struct cli_option *const options[] = {
     CLI_CAPSULE_OPTIONS,
     &cli_option_set,
     &cli_option_allow_files,
+    &cli_option_no_spills,
     &cli_option_max_instructions,
     &cli_option_json,
     &cli_option_format,

@@ -116,6 +116,9 @@ struct fth_launch_options {
      * FTH_INVALID: an argument with contents is not a buffer, or two of them share only a part of
      * their memory. */
     const void *const *contents;
+    /* Trace kernels without the accesses to local memory that fathom estimates for the registers
+     * that the assembler spills (docs/model/spills.md). Also for capsules. */
+    bool no_spills;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)

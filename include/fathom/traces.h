@@ -117,6 +117,10 @@ FTH_API const char *fth_source_file(const struct fth_source_position *position);
  * that cp.async could copy it. Traces of earlier versions do not have it. */
 #define FTH_TRACE_STAGED (UINT32_C(1) << 20)
 
+/* The bit for a load or store of a register that the assembler spills to local memory, as estimated
+ * from the PTX, which does not have it. Also has FTH_TRACE_LOCAL. */
+#define FTH_TRACE_SPILL (UINT32_C(1) << 21)
+
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
     uint32_t line; /* line in the PTX file; for an imported .traceg, the program counter */
@@ -139,7 +143,8 @@ struct fth_trace_instruction {
      * the warp, 1 cp.async, 2 others, such as bulk copies. Bit 11 (FTH_TRACE_LOCAL): local memory.
      * Bit 12 (FTH_TRACE_FLOAT): an atomic on floating-point numbers. Bits 13 to 18: textures and
      * surfaces; see FTH_TRACE_TEXTURE. Bit 19 (FTH_TRACE_SHARED): shared memory. Bit 20
-     * (FTH_TRACE_STAGED): a load whose result goes to shared memory. */
+     * (FTH_TRACE_STAGED): a load whose result goes to shared memory. Bit 21 (FTH_TRACE_SPILL): a
+     * spilled register. */
     uint32_t hints;
     /* For a load: how many machine instructions the warp issues before it needs the result, as
      * estimated from the PTX. UINT32_MAX: it never needs it, or this is unknown. */

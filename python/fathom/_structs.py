@@ -89,6 +89,7 @@ class fth_launch_options(Structure):
         ("variables", POINTER(c_char_p)),
         ("variable_count", c_size_t),
         ("contents", POINTER(c_void_p)),
+        ("no_spills", c_bool),
     ]
 
 

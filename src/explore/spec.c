@@ -168,7 +168,8 @@ static enum fth_status read_options(const struct fth_launch_options *given,
     FTH_TRY(fth_options_read("fth_launch_options", given, &known, sizeof known, error));
     *options = (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = known.sizes,
                                                              .size_count = known.size_count,
-                                                             .allow_files = known.allow_files);
+                                                             .allow_files = known.allow_files,
+                                                             .no_spills = known.no_spills);
     return FTH_OK;
 }
 

@@ -47,6 +47,7 @@ struct fth_session_options {
     uint64_t traced_first, traced_end;
     uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
     bool check_races;          /* look for races; see struct fth_ptx_launch */
+    bool no_spills;            /* of a trace: as in struct fth_launch_options */
     const struct fth_log *log; /* may be NULL */
     /* Receives the output of printf of the kernels. */
     void (*print)(void *user, const char *text, size_t size);
@@ -236,11 +237,11 @@ void fth_session_show_arguments(struct fth_session *session,
 /* ---- replay.c ---- */
 
 /* Replays the launches of a capsule in an open file, and traces them. Launches that cannot be
- * replayed are left out, with a warning. FTH_INVALID: also if the PTX engine stops a launch.
- * FTH_NOT_FOUND: no launch is left. */
+ * replayed are left out, with a warning. `no_spills`: as in struct fth_launch_options. FTH_INVALID:
+ * also if the PTX engine stops a launch. FTH_NOT_FOUND: no launch is left. */
 FTH_MUST_USE enum fth_status fth_capsule_trace(int fd, const char *path,
                                                const struct fth_replay_options *options,
-                                               struct fth_trace_writer *writer,
+                                               bool no_spills, struct fth_trace_writer *writer,
                                                struct fth_error *error);
 
 #endif

@@ -30,7 +30,8 @@ struct replayer {
     struct fth_replay_module *modules; /* by number - 1 */
     struct fth_replay_memory memory;
     struct fth_kernel_pattern kernels;
-    bool stops; /* at the first launch that fails */
+    bool stops;     /* at the first launch that fails */
+    bool no_spills; /* as in struct fth_launch_options */
     struct fth_replay *replay;
 };
 
@@ -349,6 +350,7 @@ static enum fth_status start(struct replayer *replayer, struct fth_trace_writer 
     const struct fth_session_options session = {.gpu = replayer->gpu,
                                                 .base = REPLAY_BASE,
                                                 .trace = trace,
+                                                .no_spills = replayer->no_spills,
                                                 .max_instructions = options->max_instructions,
                                                 .log = options->log,
                                                 .print = options->print,
@@ -404,10 +406,10 @@ static size_t count_runs(const struct fth_replay *replay)
 }
 
 enum fth_status fth_capsule_trace(int fd, const char *path,
-                                  const struct fth_replay_options *options,
+                                  const struct fth_replay_options *options, bool no_spills,
                                   struct fth_trace_writer *writer, struct fth_error *error)
 {
-    struct replayer replayer = {.options = *options, .stops = true};
+    struct replayer replayer = {.options = *options, .stops = true, .no_spills = no_spills};
     FTH_TRY(fth_capsule_attach(fd, path, &replayer.capsule, error));
     enum fth_status status = start(&replayer, writer, error);
     if (status == FTH_OK)

@@ -6,6 +6,17 @@
 
 #include <stdlib.h>
 
+/* Adds the accesses of registers that the assembler spills, which the trace is to have. */
+static enum fth_status add_spills(struct fth_ptx_module *module, const struct fth_log *log,
+                                  struct fth_error *error)
+{
+    const struct fth_ptx_kernel *kernel;
+    FTH_TRY(fth_ptx_add_spills(module, error));
+    for (size_t i = 0; (kernel = fth_ptx_kernel_at(module, i)); i++)
+        fth_ptx_note_spills(kernel, log);
+    return FTH_OK;
+}
+
 enum fth_status fth_session_load(struct fth_session *session, const char *name, const char *ptx,
                                  size_t size, struct fth_session_module **module,
                                  struct fth_error *error)
@@ -26,6 +37,8 @@ enum fth_status fth_session_load_placed(struct fth_session *session, const char 
     enum fth_status status = fth_ptx_read_text_placed(
         name, ptx, size, next > session->variables_end ? next : session->variables_end, placements,
         placement_count, &module->ptx, error);
+    if (status == FTH_OK && session->options.trace && !session->options.no_spills)
+        status = add_spills(module->ptx, session->options.log, error);
     if (status == FTH_OK)
         status =
             fth_ptx_machine_create_shared(session->memory, module->ptx, &module->machine, error);

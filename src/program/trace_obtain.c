@@ -66,7 +66,8 @@ static enum fth_status replay(const struct fth_trace_input *input,
                            .max_memory_bytes = launch.max_memory_bytes,
                            .max_instructions = options->max_instructions);
     if (status == FTH_OK)
-        status = fth_capsule_trace(input->fd, input->name, &replayed, writer, error);
+        status =
+            fth_capsule_trace(input->fd, input->name, &replayed, launch.no_spills, writer, error);
     if (status == FTH_OK)
         return fth_trace_writer_commit(writer, error);
     fth_trace_writer_abort(writer);

@@ -11,6 +11,7 @@ enum {
     LOCAL_SHIFT = 11,
     FLOAT_SHIFT = 12,
     STAGED_SHIFT = 20,
+    SPILL_SHIFT = 21,
     PRIORITY_MASK = 7,
     SIZE_MASK = 3,
     UNIT_MASK = 3,
@@ -31,7 +32,8 @@ uint32_t fth_ptx_pack_hints(const struct fth_ptx_access *access)
     return (uint32_t)hints->l1 | (uint32_t)hints->l2 << L2_PRIORITY_SHIFT | size << SIZE_SHIFT |
            (uint32_t)hints->strong << STRONG_SHIFT | unit << UNIT_SHIFT |
            (uint32_t)(access->space == FTH_SPACE_LOCAL) << LOCAL_SHIFT |
-           (uint32_t)access->is_float << FLOAT_SHIFT | (uint32_t)access->is_staged << STAGED_SHIFT;
+           (uint32_t)access->is_float << FLOAT_SHIFT | (uint32_t)access->is_staged << STAGED_SHIFT |
+           (uint32_t)access->is_spill << SPILL_SHIFT;
 }
 
 static enum fth_variant load_variant(enum fth_ptx_cache_op cache_op, uint32_t priority, bool strong)

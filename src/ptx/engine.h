@@ -349,6 +349,11 @@ struct fth_ptx_cost {
     uint64_t cycles;       /* sum of the longest chains of dependent instructions of all blocks */
 };
 
+/* Consecutive rows. */
+struct fth_ptx_rows {
+    uint32_t first, count;
+};
+
 struct fth_ptx_function {
     const char *name;
     bool is_kernel, has_body;
@@ -357,6 +362,9 @@ struct fth_ptx_function {
     struct fth_ptx_inst *code;
     size_t code_count, code_capacity;
     uint32_t register_count, predicate_count;
+    /* The registers that are declared with 64 bits or more; a row has 64 of them at most. */
+    struct fth_ptx_rows *wide_rows;
+    size_t wide_count, wide_capacity;
     uint32_t operand_count; /* register_count + predicate_count; see struct fth_ptx_operands */
     uint64_t local_bytes;   /* per thread and activation: local variables */
     uint64_t param_bytes;   /* per thread and activation: parameters and results of the function and

@@ -33,7 +33,7 @@
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
  * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for races,
  * schedule/ the order in which blocks and warps run, fuse/ fused multiplications, cost/ estimates
- * of the machine instructions that PTX becomes. */
+ * the machine instructions that PTX becomes, and spill/ the registers that are spilled. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 
@@ -80,6 +80,11 @@ bool fth_ptx_is_binary(const void *data, size_t size);
  * without parsing it. A text that is not PTX gives arbitrary names. Returns false without memory.
  */
 bool fth_ptx_scan_kernels(const char *text, size_t size, struct fth_buffer *names);
+/* Estimates which registers an assembler spills to local memory, because the kernel needs more than
+ * its directives allow, and adds the loads and stores to the kernels of the module (spill/). They
+ * move no data. Called at most once, before machines are created. */
+FTH_MUST_USE enum fth_status fth_ptx_add_spills(struct fth_ptx_module *module,
+                                                struct fth_error *error);
 /* Returns the size of the module's code if every instruction takes FTH_PTX_INSTRUCTION_BYTES. Each
  * function is padded to 128 bytes. */
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);
@@ -112,7 +117,16 @@ struct fth_ptx_kernel {
     uint32_t max_block[3];        /* .maxntid; all 0 if not specified */
     uint32_t required_block[3];   /* .reqntid; all 0 if not specified */
     uint32_t required_cluster[3]; /* .reqnctapercluster; all 0 if not specified */
+    uint32_t max_registers;       /* .maxnreg; 0: not specified */
+    uint32_t min_blocks;          /* .minnctapersm; 0: not specified */
+    /* What fth_ptx_add_spills has estimated; 0: the kernel spills no registers. */
+    uint32_t register_limit;            /* registers per thread that it may use */
+    uint32_t spill_stores, spill_loads; /* instructions that it has added to the kernel */
+    uint32_t spill_bytes;               /* of local memory that they use */
 };
+
+/* Tells the log what fth_ptx_add_spills has added to a kernel, if anything. */
+void fth_ptx_note_spills(const struct fth_ptx_kernel *kernel, const struct fth_log *log);
 
 /* A load of a kernel from its arguments. */
 struct fth_ptx_argument_load {
@@ -361,6 +375,7 @@ struct fth_ptx_access {
     bool compares; /* atom.cas */
     bool is_float; /* an atomic on floating-point numbers */
     bool in_registers; /* as in struct fth_ptx_operands: it is no access to memory on a GPU */
+    bool is_spill;     /* as in struct fth_ptx_operands: the PTX does not have it */
     bool is_removed;   /* as in struct fth_ptx_operands: a GPU does not make it */
     struct fth_ptx_parts parts;    /* as in struct fth_ptx_operands */
     bool is_merged, begins_merged; /* as in struct fth_ptx_operands */
@@ -394,7 +409,7 @@ void fth_ptx_take_part(const struct fth_ptx_access *whole, unsigned index,
  * to 2 and 3 to 5: the priorities in L1 and L2 (enum fth_ptx_priority). Bits 6 and 7: the size of
  * the prefetch (0: none, 1: 64, 2: 128, 3: 256 bytes). Bit 8: .relaxed, .acquire or .release. Bits
  * 9 and 10: 0 the lanes of the warp, 1 cp.async, 2 another unit. Bit 11: local memory. Bit 12:
- * an atomic on floating-point numbers. 0 for most accesses. */
+ * an atomic on floating-point numbers. Bit 21: a register that is spilled. 0 for most accesses. */
 uint32_t fth_ptx_pack_hints(const struct fth_ptx_access *access);
 
 /* The variants of which an access is a combination; FTH_VARIANT_NONE where it has none. */
@@ -459,6 +474,9 @@ struct fth_ptx_operands {
     /* An access to a local variable that an assembler keeps in registers, as estimated from the PTX
      * (cost/cost_local.c). */
     bool in_registers;
+    /* A load or store of a register that an assembler spills, as estimated from the PTX (spill/).
+     * It moves no data. */
+    bool is_spill;
     /* A load from global memory that an assembler removes, because its result is not used or the
      * value has been loaded before, and the parts of a vector that it loads otherwise
      * (cost/cost_loads.c). */

@@ -132,7 +132,9 @@ enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_
                                     struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct fth_executor executor;
-    enum fth_status status = open_tracing(launch, writer, skip_data, &executor, error);
+    enum fth_status status = fth_launch_add_spills(launch, options->log, error);
+    if (status == FTH_OK)
+        status = open_tracing(launch, writer, skip_data, &executor, error);
     if (status == FTH_OK)
         status = fth_launch_run_on(launch, &executor, options, totals, error);
     if (status == FTH_OK)

@@ -111,9 +111,11 @@ const char *fth_trace_kind_name(const struct fth_trace_instruction *instruction)
 {
     static const char *const kinds[] = {"read", "write", "atomic"};
     static const char *const local[] = {"local read", "local write", "local atomic"};
+    static const char *const spill[] = {"spill read", "spill write", ""};
     static const char *const texture[] = {"texture read", "surface write", "surface atomic"};
     static const char *const shared[] = {"shared read", "shared write", "shared atomic"};
     return (instruction->hints & FTH_TRACE_SHARED    ? shared
+            : instruction->hints & FTH_TRACE_SPILL   ? spill
             : instruction->hints & FTH_TRACE_LOCAL   ? local
             : instruction->hints & FTH_TRACE_TEXTURE ? texture
                                                      : kinds)[instruction->kind];

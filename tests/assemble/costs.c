@@ -4,12 +4,18 @@
  *                          name of the kernel, the number, how many of its instructions access
  *                          local memory, and how many load 1, 2, 4, 8 and 16 bytes from global
  *                          memory
+ *        costs --spills LIMIT FILE.ptx
+ *                          for each kernel with at most LIMIT registers per thread (0: as its
+ *                          directives state): its name, the registers that it needs, and the
+ *                          bytes of spill stores and loads, as src/ptx/spill/ estimates them
  *        costs FILE.json   for each launch of the launch file: the number that all warps execute */
 #include "ptx/engine.h"
+#include "ptx/spill/spill.h"
 #include "trace/launch/launch.h"
 #include "trace/trace.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Classes of loads by their bytes per lane: 1, 2, 4, 8, 16. */
@@ -29,13 +35,43 @@ static void count_loads(const struct fth_ptx_inst *inst, size_t counts[CLASSES])
             counts[class] += parts->count ? parts->count : 1;
 }
 
-static enum fth_status print_kernels(const char *path, struct fth_error *error)
+/* Reads a PTX file; the caller destroys *module, also after a failure. */
+static enum fth_status read_module(const char *path, struct fth_ptx_module **module,
+                                   struct fth_error *error)
 {
     struct fth_buffer text = {0};
-    struct fth_ptx_module *module = NULL;
+    *module = NULL;
     enum fth_status status = fth_file_read(path, FTH_PTX_LIMIT, &text, error);
     if (status == FTH_OK)
-        status = fth_ptx_read_text(path, (const char *)text.data, text.size, &module, error);
+        status = fth_ptx_read_text(path, (const char *)text.data, text.size, module, error);
+    fth_buffer_fini(&text);
+    return status;
+}
+
+static enum fth_status print_spills(const char *path, uint32_t limit, struct fth_error *error)
+{
+    struct fth_ptx_module *module;
+    enum fth_status status = read_module(path, &module, error);
+    for (size_t i = 0; status == FTH_OK && i < module->function_count; i++) {
+        struct fth_ptx_function *function = &module->functions[i];
+        struct fth_spill_result result;
+        const uint32_t own = fth_spill_limit(&function->kernel);
+        if (!function->is_kernel)
+            continue;
+        if (!fth_spill_kernel(module, function, limit && limit < own ? limit : own, false, &result))
+            status = fth_no_memory(error, "estimate spills", path);
+        else
+            printf("%s %u %u %u\n", function->name, result.scheduled, result.store_bytes,
+                   result.load_bytes);
+    }
+    fth_ptx_destroy(module);
+    return status;
+}
+
+static enum fth_status print_kernels(const char *path, struct fth_error *error)
+{
+    struct fth_ptx_module *module;
+    const enum fth_status status = read_module(path, &module, error);
     for (size_t i = 0; status == FTH_OK && i < module->function_count; i++) {
         const struct fth_ptx_function *function = &module->functions[i];
         size_t local = 0, loads[CLASSES] = {0};
@@ -52,7 +88,6 @@ static enum fth_status print_kernels(const char *path, struct fth_error *error)
         printf("\n");
     }
     fth_ptx_destroy(module);
-    fth_buffer_fini(&text);
     return status;
 }
 
@@ -97,14 +132,16 @@ int main(int argc, char **argv)
 {
     struct fth_error error = FTH_NO_ERROR;
     char message[700];
-    if (argc != 2) {
-        fprintf(stderr, "usage: costs FILE\n");
+    const bool spills = argc == 4 && strcmp(argv[1], "--spills") == 0;
+    if (argc != 2 && !spills) {
+        fprintf(stderr, "usage: costs [--spills LIMIT] FILE\n");
         return 2;
     }
-    const char *end = strrchr(argv[1], '.');
-    const enum fth_status status = end && strcmp(end, ".json") == 0
-                                       ? run_launches(argv[1], &error)
-                                       : print_kernels(argv[1], &error);
+    const char *path = argv[argc - 1], *end = strrchr(path, '.');
+    const enum fth_status status =
+        spills ? print_spills(path, (uint32_t)strtoul(argv[2], NULL, 10), &error)
+        : end && strcmp(end, ".json") == 0 ? run_launches(path, &error)
+                                           : print_kernels(path, &error);
     if (status != FTH_OK)
         fprintf(stderr, "%s\n", fth_error_text(&error, message, sizeof message));
     return status == FTH_OK ? 0 : 1;

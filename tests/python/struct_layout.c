@@ -64,6 +64,7 @@ static void print_launches(void)
     MEMBER(fth_launch_options, variables);
     MEMBER(fth_launch_options, variable_count);
     MEMBER(fth_launch_options, contents);
+    MEMBER(fth_launch_options, no_spills);
     STRUCT(fth_run_options);
     MEMBER(fth_run_options, size);
     MEMBER(fth_run_options, threads);

@@ -499,6 +499,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .is_float =
             kind == FTH_ACCESS_ATOMIC && fth_ptx_type_is_float((enum fth_ptx_type)inst->type),
         .in_registers = inst->operands->in_registers,
+        .is_spill = inst->operands->is_spill,
         .is_removed = inst->operands->is_removed,
         .parts = inst->operands->parts,
         .is_merged = inst->operands->is_merged,
@@ -514,6 +515,23 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         return true;
     warp->failed = true;
     return false;
+}
+
+/* A register that is spilled or loaded again. The engine keeps it in the register, so only an
+ * observer can see this. The instruction is not in the PTX, so %clock does not count it. */
+void fth_ptx_run_spill(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    uint64_t addresses[LANES];
+    warp->block->clock--;
+    if (!observer || !observer->access)
+        return;
+    for (size_t lane = 0; lane < LANES; lane++)
+        addresses[lane] = warp->frame->local_base + (uint64_t)inst->offset;
+    (void)notify(warp, inst, FTH_SPACE_LOCAL, warp->block, mask,
+                 fth_ptx_type_bytes((enum fth_ptx_type)inst->type),
+                 inst->operands->read_count ? FTH_ACCESS_WRITE : FTH_ACCESS_READ, addresses, NULL,
+                 (struct additions){NULL, NULL});
 }
 
 bool fth_ptx_notify_texels(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,

@@ -327,7 +327,7 @@ static bool notify_issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     struct fth_ptx_issue *issue = &warp->issue;
-    if (warp->block->run->check_async)
+    if (warp->block->run->check_async && !inst->operands->is_spill)
         fth_hazard_instruction(warp, inst, lanes);
     if (!observer || !observer->issue)
         return true;

@@ -145,6 +145,8 @@ void fth_ptx_set_compared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
 fth_ptx_run_function fth_ptx_run_nothing, fth_ptx_run_fence;
 /* address.c: tells the observer about a prefetch. */
 fth_ptx_run_function fth_ptx_run_prefetch;
+/* The instructions of spill/: report an access to local memory without data. */
+fth_ptx_run_function fth_ptx_run_spill;
 /* Calls inst->inner with the rounding mode of the instruction. */
 fth_ptx_run_function fth_ptx_run_rounded;
 

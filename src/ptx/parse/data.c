@@ -343,6 +343,20 @@ bool fth_ptx_parse_variable(struct fth_ptx_parser *parser, enum fth_ptx_space sp
 }
 
 /* Example: .reg .b32 %r<100>, %x; */
+/* Remembers registers of 64 bits or more. */
+static bool add_wide_rows(struct fth_ptx_parser *parser, const struct fth_ptx_symbol *symbol)
+{
+    struct fth_ptx_function *function = parser->function;
+    void *rows = function->wide_rows;
+    if (!fth_ptx_parser_grow(parser, &rows, function->wide_count, &function->wide_capacity,
+                             sizeof *function->wide_rows))
+        return false;
+    function->wide_rows = rows;
+    function->wide_rows[function->wide_count++] =
+        (struct fth_ptx_rows){symbol->first, symbol->count};
+    return true;
+}
+
 bool fth_ptx_parse_registers(struct fth_ptx_parser *parser)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
@@ -378,6 +392,8 @@ bool fth_ptx_parse_registers(struct fth_ptx_parser *parser)
         symbol->first = *total;
         symbol->count = (uint32_t)count;
         *total += (uint32_t)count;
+        if (fth_ptx_type_bytes(type) >= 8 && !add_wide_rows(parser, symbol))
+            return false;
     } while (fth_ptx_lexer_accept(lexer, ","));
     return fth_ptx_lexer_expect(lexer, ";");
 }

@@ -261,7 +261,8 @@ static bool parse_body(struct fth_ptx_parser *parser)
 
 /* Parses the directives between the parameters and the body (or the semicolon) of a function.
  * Stores the numbers of .maxntid, .reqntid and .reqnctapercluster, for example of
- * ".maxntid 256, 1, 1"; numbers that are left out become 1. Skips all other directives. */
+ * ".maxntid 256, 1, 1"; numbers that are left out become 1. Stores the number of .maxnreg and
+ * .minnctapersm. Skips all other directives. */
 static bool parse_function_directives(struct fth_ptx_parser *parser)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
@@ -272,11 +273,18 @@ static bool parse_function_directives(struct fth_ptx_parser *parser)
             : fth_ptx_token_is(&lexer->token, ".reqnctapercluster")
                 ? parser->function->kernel.required_cluster
                 : NULL;
+        uint32_t *number = fth_ptx_token_is(&lexer->token, ".maxnreg")
+                               ? &parser->function->kernel.max_registers
+                           : fth_ptx_token_is(&lexer->token, ".minnctapersm")
+                               ? &parser->function->kernel.min_blocks
+                               : NULL;
         const bool pragma = fth_ptx_token_is(&lexer->token, ".pragma");
         fth_ptx_lexer_next(lexer);
         for (int i = 0; lexer->token.kind == TOKEN_INTEGER; i++) {
             if (sizes && i < 3)
                 sizes[i] = (uint32_t)lexer->token.integer;
+            if (number && i == 0)
+                *number = (uint32_t)lexer->token.integer;
             fth_ptx_lexer_next(lexer);
             fth_ptx_lexer_accept(lexer, ",");
         }

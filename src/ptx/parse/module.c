@@ -257,8 +257,10 @@ void fth_ptx_destroy(struct fth_ptx_module *module)
 {
     if (!module)
         return;
-    for (size_t i = 0; i < module->function_count; i++)
+    for (size_t i = 0; i < module->function_count; i++) {
         free(module->functions[i].code);
+        free(module->functions[i].wide_rows);
+    }
     free(module->functions);
     free(module->variables);
     free(module->pool);

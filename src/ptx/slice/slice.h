@@ -37,6 +37,7 @@ enum fth_slice_class {
     SLICE_COPY,      /* cp.async from global to shared memory; no operand is data */
     SLICE_BULK,      /* cp.async.bulk and cp.reduce.async.bulk; no operand is data */
     SLICE_TENSOR,    /* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor; the same */
+    SLICE_SPILL,     /* a spilled register: neither data nor operands are needed */
     SLICE_TENSORMAP, /* changes a tensor map in memory; always executed */
     SLICE_UNKNOWN    /* the kernel is executed in full */
 };

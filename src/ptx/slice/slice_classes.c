@@ -72,6 +72,8 @@ static enum fth_slice_class classify(const struct fth_ptx_inst *inst)
         "fence",         "membar",    "prefetch",       "prefetchu", "discard",
         "applypriority", "nanosleep", "griddepcontrol", "setmaxnreg"};
     const char *opcode = inst->opcode;
+    if (inst->operands->is_spill)
+        return SLICE_SPILL;
     if (inst->control != K_NONE && inst->control != K_CONVERGE)
         return SLICE_CONTROL;
     if (inst->flags & F_CC && !begins_with(opcode, "mbarrier"))

@@ -173,7 +173,7 @@ static void count_definitions(const struct fth_ptx_module *module,
     for (size_t pc = 0; pc < source->code_count; pc++) {
         const struct fth_ptx_inst *inst = &source->code[pc];
         const struct fth_ptx_operands *operands = inst->operands;
-        for (size_t i = 0; i < operands->write_count; i++)
+        for (size_t i = 0; i < operands->write_count && !operands->is_spill; i++)
             function->operands[operands->writes[i]].definitions++;
         if (inst->control != K_CALL && inst->control != K_CALL_INDIRECT)
             continue;

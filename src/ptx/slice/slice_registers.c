@@ -70,7 +70,8 @@ static bool make_frame(const struct fth_ptx_function *source, const uint8_t *mar
 
 bool fth_slice_is_executed(const struct fth_ptx_inst *inst)
 {
-    return (inst->run != fth_ptx_run_nothing && inst->run != fth_ptx_run_prefetch) ||
+    return (inst->run != fth_ptx_run_nothing && inst->run != fth_ptx_run_prefetch &&
+            inst->run != fth_ptx_run_spill) ||
            inst->control == K_CONVERGE;
 }
 

@@ -160,6 +160,11 @@ struct fth_executor {
 
 /* ---- engine_executor.c ---- */
 
+/* Before an observer sees the accesses of a launch: adds those of registers that the assembler
+ * spills to its kernels, unless the options of the launch leave them out, and tells the log. */
+FTH_MUST_USE enum fth_status fth_launch_add_spills(struct fth_launch *launch,
+                                                   const struct fth_log *log,
+                                                   struct fth_error *error);
 /* Opens the PTX engine as an executor. The module and the observer are borrowed. The observer is
  * notified of all kernels that run; it may be NULL. `skip_data` is that of struct fth_ptx_launch:
  * the contents of buffers that the kernels did not need cannot be read afterwards. */
@@ -268,6 +273,8 @@ struct fth_launch {
     struct fth_arena arena;
     char *path;            /* of the launch file, or of the PTX file without one */
     bool allow_files;      /* the launch may read files outside of the folder of the launch file */
+    bool no_spills;        /* as in struct fth_launch_options */
+    bool has_spills;       /* fth_launch_add_spills was called */
     const char *ptx_path;  /* of the file with PTX, for messages */
     struct fth_buffer ptx; /* the PTX, for an executor that compiles it itself */
     struct fth_ptx_module *module;

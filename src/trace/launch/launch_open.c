@@ -123,10 +123,12 @@ enum fth_status fth_launch_open_input(const struct fth_trace_input *input,
     enum fth_status status = input->kind == FTH_INPUT_LAUNCH
                                  ? open_launch_file(input, &options, launch, error)
                                  : open_ptx(input, &options, launch, error);
-    if (status != FTH_OK) {
-        fth_launch_destroy(*launch);
-        *launch = NULL;
+    if (status == FTH_OK && *launch) {
+        (*launch)->no_spills = options.no_spills;
+        return FTH_OK;
     }
+    fth_launch_destroy(*launch);
+    *launch = NULL;
     return status;
 }
 

@@ -197,6 +197,23 @@ static bool count_range(void *user, const struct fth_ptx_range *range)
     return true;
 }
 
+enum fth_status fth_launch_add_spills(struct fth_launch *launch, const struct fth_log *log,
+                                      struct fth_error *error)
+{
+    if (launch->no_spills || launch->has_spills)
+        return FTH_OK;
+    FTH_TRY(fth_ptx_add_spills(launch->module, error));
+    launch->has_spills = true;
+    for (size_t i = 0; i < launch->step_count; i++) {
+        bool is_known = false;
+        for (size_t k = 0; k < i; k++)
+            is_known = is_known || launch->steps[k].kernel == launch->steps[i].kernel;
+        if (!is_known)
+            fth_ptx_note_spills(launch->steps[i].kernel, log);
+    }
+    return FTH_OK;
+}
+
 /* Opens the PTX engine, with an observer that counts if the options ask for it. */
 static enum fth_status open_engine(struct fth_launch *launch, bool counts,
                                    struct fth_executor *executor, struct fth_error *error)
