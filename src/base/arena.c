@@ -42,7 +42,7 @@ void fth_memory_use_large_pages(void *memory, size_t size)
     const size_t page = LARGE_PAGE_BYTES;
     const size_t before =
         (page - (uintptr_t)memory % page) % page; /* bytes before the first page */
-    if (size > before + page)
+    if (size >= before + page)
         (void)madvise((char *)memory + before, (size - before) / page * page, MADV_HUGEPAGE);
 #else
     (void)memory, (void)size;

@@ -20,7 +20,7 @@ static inline uint64_t find_missing(const struct fth_cache *cache, uint32_t slot
 {
     if (slot == FTH_NO_SLOT)
         return range.sectors;
-    uint64_t missing = range.sectors & ~cache->lines[slot].valid;
+    uint64_t missing = range.sectors & ~fth_line_of(cache, slot)->valid;
     return missing && cache->write->keeps_bytes ? fth_slot_unwritten(cache, slot, range, missing)
                                                 : missing;
 }
@@ -80,7 +80,7 @@ uint64_t fth_slot_unwritten_runs(const struct fth_cache *cache, uint32_t slot, u
                                  const struct fth_cache_run *runs, size_t count)
 {
     uint64_t wanted = 0;
-    if (!cache->partial[slot])
+    if (!*fth_partial_of(cache, slot))
         return missing;
     for (size_t i = 0; i < count; i++) {
         const uint64_t from = runs[i].from, to = from + runs[i].bytes;
@@ -109,7 +109,7 @@ uint64_t fth_cache_held(const struct fth_cache *cache, const struct fth_cache_lo
 {
     if (location->slot == FTH_NO_SLOT)
         return 0;
-    const uint64_t valid = sectors & cache->lines[location->slot].valid;
+    const uint64_t valid = sectors & fth_line_of(cache, location->slot)->valid;
     return valid == sectors || !cache->write->keeps_bytes
                ? valid
                : valid | fth_slot_written(cache, location->slot, sectors & ~valid);
@@ -146,16 +146,11 @@ bool fth_cache_invalidate_sectors(struct fth_cache *cache, uint64_t address, uin
     return true;
 }
 
-uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
-{
-    return fth_index_set(&cache->index, address >> cache->line_shift);
-}
-
 uint64_t fth_cache_write_back(struct fth_cache *cache, uint32_t slot)
 {
-    const uint64_t dirty = cache->dirty ? cache->dirty[slot] : 0;
-    cache->lines[slot].valid |= dirty;
-    if (cache->dirty)
-        cache->dirty[slot] = 0;
+    const uint64_t dirty = cache->has_dirty ? *fth_dirty_of(cache, slot) : 0;
+    fth_line_of(cache, slot)->valid |= dirty;
+    if (cache->has_dirty)
+        *fth_dirty_of(cache, slot) = 0;
     return dirty;
 }

@@ -154,14 +154,16 @@ static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *conf
     }
     cache->uniform_ways = cache->min_ways == cache->max_ways ? cache->max_ways : 0;
     cache->slots = cache->first[cache->sets];
-    memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
     return true;
 }
 
 static void empty_slots(struct fth_cache *cache, uint32_t from, uint32_t to)
 {
-    for (uint32_t slot = from; slot < to; slot++)
-        cache->lines[slot].number = FTH_NO_LINE;
+    for (uint32_t slot = from; slot < to; slot++) {
+        fth_line_of(cache, slot)->number = FTH_NO_LINE;
+        if (cache->extra_bytes)
+            memset(fth_changed_of(cache, slot)->extra, 0, cache->extra_bytes);
+    }
 }
 
 void *fth_cache_array(struct fth_cache *cache, size_t count, size_t size)
@@ -173,22 +175,30 @@ void *fth_cache_array(struct fth_cache *cache, size_t count, size_t size)
     return memory ? memory + (rest ? HOST_LINE_BYTES - rest : 0) : NULL;
 }
 
+static bool allocate_slots(struct fth_cache *cache)
+{
+    const size_t bytes = cache->has_dirty ? sizeof(struct fth_changed_line) + cache->extra_bytes
+                                          : sizeof(struct fth_line);
+    while ((size_t)1 << cache->slot_shift < bytes)
+        cache->slot_shift++;
+    const size_t count = (size_t)cache->slots + FTH_NARROW_WAYS;
+    cache->memory = fth_cache_array(cache, count, (size_t)1 << cache->slot_shift);
+    if (cache->memory)
+        empty_slots(cache, 0, cache->slots + FTH_NARROW_WAYS);
+    return cache->memory != NULL;
+}
+
 static bool allocate(struct fth_cache *cache)
 {
     struct fth_arena *arena = &cache->arena;
     size_t slots = cache->slots;
     cache->byte_words = (((size_t)1 << cache->line_shift) + 63) / 64;
-    cache->lines = fth_cache_array(cache, slots + FTH_NARROW_WAYS, sizeof *cache->lines);
-    if (!cache->lines)
+    if (!allocate_slots(cache))
         return false;
-    empty_slots(cache, 0, cache->slots + FTH_NARROW_WAYS);
-    if (cache->write->keeps_dirty) {
-        cache->dirty = fth_arena_array(arena, slots, sizeof *cache->dirty);
-        if (!cache->dirty)
-            return false;
-    }
     if (cache->write->keeps_bytes) {
-        cache->partial = fth_arena_array(arena, slots, sizeof *cache->partial);
+        cache->partial_shift = cache->has_dirty ? cache->slot_shift : 0;
+        cache->partial = cache->has_dirty ? &fth_changed_of(cache, 0)->partial
+                                          : fth_arena_array(arena, slots, sizeof *cache->partial);
         cache->written = fth_arena_array(arena, slots, cache->byte_words * sizeof *cache->written);
         if (!cache->partial || !cache->written)
             return false;
@@ -202,6 +212,8 @@ static bool allocate(struct fth_cache *cache)
         return cache->heads && cache->chain;
     }
     cache->narrow_sets = fth_cache_array(cache, cache->sets, sizeof *cache->narrow_sets);
+    for (uint32_t set = 0; cache->narrow_sets && set < cache->sets; set++)
+        cache->narrow_sets[set].first_free = cache->first[set];
     if (cache->distances)
         cache->used_sets = fth_arena_array(arena, cache->sets, sizeof *cache->used_sets);
     return cache->narrow_sets && (cache->used_sets || !cache->distances);
@@ -228,6 +240,8 @@ static enum fth_status init_cache(struct fth_cache *cache, const struct fth_cach
     cache->write = write_policies[config->write];
     cache->seed = config->seed;
     cache->distances = config->distances;
+    cache->has_dirty = cache->write->keeps_dirty;
+    cache->extra_bytes = cache->has_dirty ? config->extra_bytes : 0;
     cache->line_shift = log2_of(config->line_bytes);
     cache->sector_shift = log2_of(sector_bytes);
     if (!lay_out(cache, config))
@@ -274,7 +288,7 @@ void fth_cache_destroy(struct fth_cache *cache)
 static void clear_narrow_set(struct fth_cache *cache, uint32_t set)
 {
     empty_slots(cache, cache->first[set], fth_set_used_end(cache, set));
-    cache->first_free[set] = cache->first[set];
+    cache->narrow_sets[set].first_free = cache->first[set];
     cache->narrow_sets[set].order = cache->narrow_sets[set].count = 0;
 }
 
@@ -289,7 +303,8 @@ void fth_cache_clear(struct fth_cache *cache)
     }
     if (!cache->clock) {
         empty_slots(cache, 0, cache->slots);
-        memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
+        for (uint32_t set = 0; set < cache->sets; set++)
+            *fth_first_free(cache, set) = cache->first[set];
         fth_lookup_clear(cache);
     }
     if (cache->policy->clear)

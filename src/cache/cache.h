@@ -73,6 +73,9 @@ struct fth_cache_config {
      * only with "clock". See fth_cache_locate_in. */
     uint64_t copies;
     bool distances; /* report reuse distances in results; only valid with "lru" */
+    /* Bytes that the caller keeps for each slot (fth_changed_of()); only with FTH_WRITE_BACK. They
+     * are all zeros when the cache is empty. */
+    uint32_t extra_bytes;
 };
 
 /* Maximum of the members `rows` and `row_ways`. The tags of a row are the bits of a word. */
@@ -153,13 +156,13 @@ enum { FTH_LOCATE_MAX = 64 };
 void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                           struct fth_cache_location *locations);
 /* Prefetch the state that an access to the line of an address will need into the host's caches:
- * first that of the set, some time later that of the slot. `first` is as above. Both return the
- * slot that the access will probably use, or one near it. *found: the cache probably holds the
- * line. */
+ * first that of the set, some time later that of the slot. `first` is as above; `set` is the set of
+ * the address. Both return the slot that the access will probably use, or one near it. *found: the
+ * cache probably holds the line. */
 static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t first,
                                          uint64_t address);
-static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address,
-                                              bool writes, bool *found);
+static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint32_t set,
+                                              uint64_t address, bool *found);
 /* Updates location->slot. Call this if other accesses occurred since the line was located. */
 static inline void fth_cache_locate_again(const struct fth_cache *cache,
                                           struct fth_cache_location *location);
@@ -178,6 +181,16 @@ uint64_t fth_cache_held(const struct fth_cache *cache, const struct fth_cache_lo
  * `result`, it sets only `distance` and the members about the evicted line. */
 static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_location *location,
                                       uint64_t sectors, struct fth_cache_result *result);
+/* The next three functions tell a cache with the policy clock which lines wait for data; clock.c
+ * describes what it does with them. Other policies ignore it.
+ *
+ * Sets the time of the next accesses. */
+static inline void fth_cache_set_time(struct fth_cache *cache, uint64_t now);
+/* Returns the time of the last access: the one that was set, `now`, or a later one if the line had
+ * to wait for storage. */
+static inline uint64_t fth_cache_time(const struct fth_cache *cache, uint64_t now);
+/* Pins the line of a slot: its storage is in use until a time, even if the line is evicted. */
+static inline void fth_cache_pin(struct fth_cache *cache, uint32_t slot, uint64_t until);
 /* Writes bytes of the line. In `result`, it sets sectors, way, distance, the members about the
  * evicted line, and either below (write-evict, write-through) or dirtied (write-back). */
 void fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
@@ -207,7 +220,7 @@ uint64_t fth_cache_write_back(struct fth_cache *cache, uint32_t slot);
 bool fth_cache_invalidate_sectors(struct fth_cache *cache, uint64_t address, uint64_t bytes);
 
 /* Returns the set of an address. */
-uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
+static inline uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
 
 /* ---- index.c ---- */
 

@@ -18,10 +18,10 @@
 
 /* The state of a narrow set, except for its lines. */
 struct fth_narrow_set {
-    uint64_t tags[2]; /* 8 bits of the hash of each way's line; way 0 is in the lowest bits */
-    uint64_t order;   /* order.c: ways, 4 bits each, newest in the lowest bits */
-    uint32_t count;   /* number of ways in `order` */
-    uint32_t unused;  /* padding */
+    uint64_t tags[2];    /* 8 bits of the hash of each way's line; way 0 is in the lowest bits */
+    uint64_t order;      /* order.c: ways, 4 bits each, newest in the lowest bits */
+    uint32_t count;      /* number of ways in `order` */
+    uint32_t first_free; /* as in struct fth_cache */
 };
 
 struct fth_order;
@@ -30,6 +30,15 @@ struct fth_order;
 struct fth_line {
     uint64_t number;
     uint64_t valid; /* mask of the sectors of which all bytes are present */
+};
+
+/* A slot of a cache with dirty sectors: together with the extra bytes of the configuration, it
+ * fills one line of the host's caches. */
+struct fth_changed_line {
+    struct fth_line line;
+    uint64_t dirty; /* dirty sectors */
+    bool partial;   /* whether `written` of the cache is in use */
+    _Alignas(8) char extra[];
 };
 
 struct fth_cache {
@@ -48,17 +57,24 @@ struct fth_cache {
     uint32_t uniform_ways; /* ways of every set; 0 if they differ */
     bool distances;
 
-    uint32_t *first;      /* [sets + 1] first slot of each set; the last element is `slots` */
-    uint32_t *first_free; /* [sets] lower bound: no slot of the set below it is free */
-    /* [slots + FTH_NARROW_WAYS]; the FTH_NARROW_WAYS elements at the end stay empty. They exist
-     * because fth_lookup_find reads past the end of a set. */
-    struct fth_line *lines;
-    uint64_t *dirty;     /* [slots] dirty sectors; NULL if the write policy has none */
-    uint8_t *priorities; /* [slots] enum fth_cache_priority; NULL: all are NORMAL */
-    uint8_t priority;    /* of lines that are allocated */
-    bool *partial;       /* [slots] whether `written` is in use; NULL without byte masks */
-    uint64_t *written;   /* [slots][byte_words] mask of written bytes; ignored for valid sectors */
-    size_t byte_words;   /* 64-bit words of the byte mask of a line */
+    uint32_t *first; /* [sets + 1] first slot of each set; the last element is `slots` */
+    /* [sets] Lower bound: no slot of the set below it is free. Narrow sets have their own one; see
+     * fth_first_free. */
+    uint32_t *first_free;
+    /* [slots + FTH_NARROW_WAYS] elements of 1 << slot_shift bytes: struct fth_changed_line if the
+     * write policy has dirty sectors, otherwise struct fth_line. See fth_line_of. The
+     * FTH_NARROW_WAYS elements at the end stay empty. They exist because fth_lookup_find reads past
+     * the end of a set. */
+    char *memory;
+    unsigned slot_shift;
+    bool has_dirty;         /* the elements are struct fth_changed_line */
+    uint32_t extra_bytes;   /* of a slot, behind its struct fth_changed_line */
+    uint8_t *priorities;    /* [slots] enum fth_cache_priority; NULL: all are NORMAL */
+    uint8_t priority;       /* of lines that are allocated */
+    bool *partial;          /* of slot 0: whether `written` is in use; NULL without byte masks */
+    unsigned partial_shift; /* the one of slot s is 1 << partial_shift times s bytes further on */
+    uint64_t *written; /* [slots][byte_words] mask of written bytes; ignored for valid sectors */
+    size_t byte_words; /* 64-bit words of the byte mask of a line */
     struct fth_narrow_set *narrow_sets; /* [sets]; NULL if the sets are not narrow */
     uint32_t *heads; /* [1 << head_bits] first slot of each hash bucket; NULL with narrow sets */
     uint32_t *chain; /* [slots] next slot of the same bucket */
@@ -74,9 +90,35 @@ struct fth_cache {
 /* Allocates an array that begins with a line of the host's caches. It is all zeros. */
 void *fth_cache_array(struct fth_cache *cache, size_t count, size_t size);
 
+static inline struct fth_line *fth_line_of(const struct fth_cache *cache, size_t slot)
+{
+    return (struct fth_line *)(void *)(cache->memory + (slot << cache->slot_shift));
+}
+
+/* The slot of a cache with dirty sectors. */
+static inline struct fth_changed_line *fth_changed_of(const struct fth_cache *cache, size_t slot)
+{
+    return (struct fth_changed_line *)(void *)(cache->memory + (slot << cache->slot_shift));
+}
+
+static inline uint64_t *fth_dirty_of(const struct fth_cache *cache, size_t slot)
+{
+    return &fth_changed_of(cache, slot)->dirty;
+}
+
+static inline bool *fth_partial_of(const struct fth_cache *cache, size_t slot)
+{
+    return cache->partial + (slot << cache->partial_shift);
+}
+
 static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set)
 {
     return cache->uniform_ways ? set * cache->uniform_ways : cache->first[set];
+}
+
+static inline uint32_t *fth_first_free(const struct fth_cache *cache, uint32_t set)
+{
+    return cache->narrow_sets ? &cache->narrow_sets[set].first_free : &cache->first_free[set];
 }
 
 /* Returns an upper bound: the slot after the last one of the set that is in use. Only for caches
@@ -85,7 +127,7 @@ static inline uint32_t fth_set_used_end(const struct fth_cache *cache, uint32_t 
 {
     /* Slots are used in their order. If as many lines as slots before the first free one are in the
      * set, none is behind it. */
-    const uint32_t free = cache->first_free[set];
+    const uint32_t free = cache->narrow_sets[set].first_free;
     return cache->narrow_sets[set].count == free - fth_set_first(cache, set)
                ? free
                : fth_set_first(cache, set + 1);
@@ -166,6 +208,13 @@ static inline uint64_t fth_lookup_hash(uint64_t line, unsigned bits)
     return line * 0x9e3779b97f4a7c15u >> (64 - bits);
 }
 
+/* Sets the tag of a way of a narrow set. */
+static inline void fth_narrow_set_tag(struct fth_narrow_set *narrow, uint32_t way, uint64_t line)
+{
+    uint64_t *tags = &narrow->tags[way / 8];
+    *tags = (*tags & ~((uint64_t)0xff << way % 8 * 8)) | fth_lookup_hash(line, 8) << way % 8 * 8;
+}
+
 /* ---- clock.c: inline functions ---- */
 
 /* The tags of a row. */
@@ -178,8 +227,11 @@ struct fth_row {
 struct fth_hand_set {
     uint32_t hand;     /* the row that the hand visits next */
     uint32_t lines;    /* number of lines in the set */
-    uint32_t capacity; /* maximum number of lines */
+    uint32_t capacity; /* maximum number of lines, with those that were evicted while pinned */
     bool pressed;      /* the last access was a miss for which the hand evicted one line */
+    /* Lines that were evicted while they were pinned, and still are. The ends of their pins are in
+     * a ring, the earliest first. */
+    uint32_t held, first_held;
 };
 
 /* The state of the policy clock. Rows are counted over all sets. The slots of a row are row x
@@ -194,6 +246,10 @@ struct fth_clock {
     char *memory;              /* [sets * rows] struct fth_row of row_bytes each */
     size_t row_bytes;
     uint64_t now; /* number of fills and hits so far */
+    /* Pinned lines; see fth_cache_pin(). */
+    uint64_t time;        /* of the current access */
+    uint64_t *pinned;     /* [slots] until when the line is pinned */
+    uint64_t *held_until; /* [sets * max_ways] the rings of the sets */
     /* Rows to which lines were added since the cache was cleared, some more than once. If it has as
      * many elements as there are rows, it may be incomplete. */
     uint32_t *used_rows;
@@ -256,7 +312,7 @@ void fth_clock_rows(const struct fth_cache *cache, const uint64_t *addresses, si
 static inline uint32_t fth_row_find(const struct fth_cache *cache, uint32_t row, uint64_t line)
 {
     const uint32_t ways = cache->clock->row_ways, start = row * ways;
-    const struct fth_line *lines = &cache->lines[start];
+    const struct fth_line *lines = fth_line_of(cache, start);
     if (ways == 4) { /* as in an H200: without branches that depend on the way */
         const uint32_t found =
             (uint32_t)(lines[0].number == line) | (uint32_t)(lines[1].number == line) << 1 |
@@ -276,7 +332,7 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
         return fth_row_find(cache, fth_row_of(cache, set, line), line);
     if (cache->heads) {
         uint32_t slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
-        while (slot != FTH_NO_SLOT && cache->lines[slot].number != line)
+        while (slot != FTH_NO_SLOT && fth_line_of(cache, slot)->number != line)
             slot = cache->chain[slot];
         return slot;
     }
@@ -290,7 +346,7 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
          * end of the set, which belong to other sets or are empty. */
         for (uint64_t found = (differ - ones) & ~differ & ones << 7; found; found &= found - 1) {
             const uint32_t slot = first + (uint32_t)__builtin_ctzll(found) / 8;
-            if (cache->lines[slot].number == line)
+            if (fth_line_of(cache, slot)->number == line)
                 return slot;
         }
     }
@@ -312,8 +368,29 @@ uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
                             struct fth_access_range range, uint64_t sectors);
 /* Returns those of `sectors` that contain a byte that was written. */
 uint64_t fth_slot_written(const struct fth_cache *cache, uint32_t slot, uint64_t sectors);
+/* Marks the bytes [from, to) of the line of a slot as written. `part`: their sectors that are not
+ * valid. They become valid if all their bytes are written. */
+void fth_slot_write_part(struct fth_cache *cache, uint32_t slot, uint64_t from, uint64_t to,
+                         uint64_t part);
+
+/* Returns the sectors that lie completely within the bytes [from, to) of a line. */
+static inline uint64_t fth_whole_sectors(unsigned sector_shift, uint64_t from, uint64_t to)
+{
+    const uint64_t first = (from + ((uint64_t)1 << sector_shift) - 1) >> sector_shift;
+    const uint64_t end = to >> sector_shift;
+    return first < end ? ~(uint64_t)0 >> (64 - (end - first)) << first : 0;
+}
+
 /* Marks the bytes of the range as written. */
-void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_range range);
+static inline void fth_slot_write(struct fth_cache *cache, uint32_t slot,
+                                  struct fth_access_range range)
+{
+    uint64_t *valid = &fth_line_of(cache, slot)->valid;
+    *valid |= fth_whole_sectors(cache->sector_shift, range.from, range.to);
+    const uint64_t part = range.sectors & ~*valid;
+    if (part) /* valid sectors need no byte mask */
+        fth_slot_write_part(cache, slot, range.from, range.to, part);
+}
 
 /* Marks the sectors as neither valid nor written. */
 void fth_slot_erase(struct fth_cache *cache, uint32_t slot, uint64_t sectors);
@@ -453,6 +530,11 @@ static inline uint32_t fth_slot_use(struct fth_cache *cache, uint32_t set, uint3
     return UINT32_MAX;
 }
 
+static inline uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
+{
+    return fth_index_set(&cache->index, address >> cache->line_shift);
+}
+
 static inline struct fth_cache_location fth_cache_locate_in(const struct fth_cache *cache,
                                                             uint32_t first, uint64_t address)
 {
@@ -487,9 +569,20 @@ static inline struct fth_cache_location fth_cache_locate_set(const struct fth_ca
 static inline uint32_t fth_cache_prepare_row(const struct fth_cache *cache, uint32_t row)
 {
     const uint32_t slot = row * cache->clock->row_ways;
-    __builtin_prefetch(&cache->lines[slot]);
+    __builtin_prefetch(fth_line_of(cache, slot));
     __builtin_prefetch(fth_row_at(cache->clock, row));
     return slot;
+}
+
+/* The same for a set of another policy. */
+static inline uint32_t fth_cache_prepare_set(const struct fth_cache *cache, uint32_t set,
+                                             uint64_t line)
+{
+    if (cache->heads)
+        __builtin_prefetch(&cache->heads[fth_lookup_hash(line, cache->head_bits)]);
+    else
+        __builtin_prefetch(&cache->narrow_sets[set]);
+    return fth_set_first(cache, set);
 }
 
 static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t first,
@@ -499,19 +592,14 @@ static inline uint32_t fth_cache_prepare(const struct fth_cache *cache, uint32_t
     const uint32_t set = first + fth_index_set(&cache->index, line);
     if (cache->clock)
         return fth_cache_prepare_row(cache, fth_row_of(cache, set, line));
-    if (cache->heads)
-        __builtin_prefetch(&cache->heads[fth_lookup_hash(line, cache->head_bits)]);
-    else
-        __builtin_prefetch(&cache->narrow_sets[set]);
-    return fth_set_first(cache, set);
+    return fth_cache_prepare_set(cache, set, line);
 }
 
-static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint64_t address,
-                                              bool writes, bool *found)
+static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uint32_t set,
+                                              uint64_t address, bool *found)
 {
     *found = false;
     const uint64_t line = address >> cache->line_shift;
-    const uint32_t set = fth_index_set(&cache->index, line);
     uint32_t slot = fth_set_first(cache, set);
     if (!cache->narrow_sets)
         return slot;
@@ -530,16 +618,15 @@ static inline uint32_t fth_cache_prepare_slot(const struct fth_cache *cache, uin
         slot += narrow->count < cache->min_ways
                     ? narrow->count
                     : (uint32_t)(narrow->order >> 4 * (narrow->count - 1) & 15);
-    __builtin_prefetch(&cache->lines[slot]);
-    if (cache->dirty && (!*found || writes))
-        __builtin_prefetch(&cache->dirty[slot]);
+    __builtin_prefetch(fth_line_of(cache, slot));
     return slot;
 }
 
 static inline void fth_cache_locate_again(const struct fth_cache *cache,
                                           struct fth_cache_location *location)
 {
-    if (location->slot == FTH_NO_SLOT || cache->lines[location->slot].number != location->line)
+    if (location->slot == FTH_NO_SLOT ||
+        fth_line_of(cache, location->slot)->number != location->line)
         location->slot = fth_lookup_find(cache, location->set, location->line);
 }
 
@@ -550,10 +637,27 @@ static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
 {
     if (location->slot == FTH_NO_SLOT)
         return sectors;
-    const uint64_t missing = sectors & ~cache->lines[location->slot].valid;
+    const uint64_t missing = sectors & ~fth_line_of(cache, location->slot)->valid;
     return missing && count && cache->write->keeps_bytes
                ? fth_slot_unwritten_runs(cache, location->slot, missing, runs, count)
                : missing;
+}
+
+static inline void fth_cache_set_time(struct fth_cache *cache, uint64_t now)
+{
+    if (cache->clock)
+        cache->clock->time = now;
+}
+
+static inline uint64_t fth_cache_time(const struct fth_cache *cache, uint64_t now)
+{
+    return cache->clock ? cache->clock->time : now;
+}
+
+static inline void fth_cache_pin(struct fth_cache *cache, uint32_t slot, uint64_t until)
+{
+    if (cache->clock && until > cache->clock->pinned[slot])
+        cache->clock->pinned[slot] = until;
 }
 
 static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_location *location,
@@ -565,7 +669,7 @@ static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_
         location->slot = fth_slot_allocate(cache, location->set, location->line, result);
     else
         result->distance = fth_slot_use(cache, location->set, location->slot);
-    uint64_t *valid = &cache->lines[location->slot].valid;
+    uint64_t *valid = &fth_line_of(cache, location->slot)->valid;
     sectors &= ~*valid;
     if (sectors)
         *valid |= sectors;

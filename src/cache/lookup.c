@@ -26,12 +26,9 @@ unsigned fth_lookup_bits(uint32_t slots)
 
 void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    const uint64_t line = cache->lines[slot].number;
+    const uint64_t line = fth_line_of(cache, slot)->number;
     if (cache->narrow_sets) {
-        const uint32_t way = slot - fth_set_first(cache, set);
-        uint64_t *tags = &cache->narrow_sets[set].tags[way / 8];
-        *tags = (*tags & ~((uint64_t)0xff << way % 8 * 8)) | fth_lookup_hash(line, 8)
-                                                                 << way % 8 * 8;
+        fth_narrow_set_tag(&cache->narrow_sets[set], slot - fth_set_first(cache, set), line);
         return;
     }
     if (!cache->heads)
@@ -45,7 +42,8 @@ void fth_lookup_remove(struct fth_cache *cache, uint32_t slot)
 {
     if (!cache->heads)
         return; /* a tag can stay: the search rejects it because the line number differs */
-    uint32_t *link = &cache->heads[fth_lookup_hash(cache->lines[slot].number, cache->head_bits)];
+    uint32_t *link =
+        &cache->heads[fth_lookup_hash(fth_line_of(cache, slot)->number, cache->head_bits)];
     while (*link != slot)
         link = &cache->chain[*link];
     *link = cache->chain[slot];

@@ -61,26 +61,31 @@ static inline void set_bytes(uint64_t *bytes, uint64_t from, uint64_t to)
         bytes[word] |= word_part(word, from, to);
 }
 
-static void report_eviction(const struct fth_cache *cache, uint32_t slot,
-                            struct fth_cache_result *result)
+/* Clears a byte mask. Lines of 128 bytes are the most frequent ones. */
+static inline void clear_words(uint64_t *bytes, size_t count)
+{
+    if (count == 2)
+        bytes[0] = bytes[1] = 0;
+    else
+        memset(bytes, 0, count * sizeof *bytes);
+}
+
+static inline void report_eviction(const struct fth_cache *cache, uint32_t slot,
+                                   struct fth_cache_result *result)
 {
     result->evicted = true;
-    result->evicted_line = cache->lines[slot].number << cache->line_shift;
-    result->evicted_dirty = cache->dirty ? cache->dirty[slot] : 0;
+    result->evicted_line = fth_line_of(cache, slot)->number << cache->line_shift;
+    result->evicted_dirty = cache->has_dirty ? *fth_dirty_of(cache, slot) : 0;
 }
 
 /* Returns the first free slot of the set, or FTH_NO_SLOT. */
 static uint32_t find_free(struct fth_cache *cache, uint32_t set)
 {
     const uint32_t end = fth_set_first(cache, set + 1);
-    uint32_t slot = cache->first_free[set];
-    /* All slots before `slot` are in use. If their number is also the number of lines in the set,
-     * `slot` itself is free and the search is not necessary. */
-    if (!cache->narrow_sets || !cache->distances ||
-        cache->narrow_sets[set].count != slot - fth_set_first(cache, set))
-        while (slot < end && cache->lines[slot].number != FTH_NO_LINE)
-            slot++;
-    cache->first_free[set] = slot < end ? slot + 1 : slot;
+    uint32_t slot = *fth_first_free(cache, set);
+    while (slot < end && fth_line_of(cache, slot)->number != FTH_NO_LINE)
+        slot++;
+    *fth_first_free(cache, set) = slot < end ? slot + 1 : slot;
     return slot < end ? slot : FTH_NO_SLOT;
 }
 
@@ -139,6 +144,13 @@ static uint32_t choose_victim(struct fth_cache *cache, uint32_t set)
     return other == FTH_NO_SLOT ? slot : replace(cache, set, other);
 }
 
+/* Notes that a line is added to a set. */
+static inline void note_used_set(struct fth_cache *cache, uint32_t set)
+{
+    if (cache->used_sets && !cache->narrow_sets[set].count && cache->used_set_count < cache->sets)
+        cache->used_sets[cache->used_set_count++] = set;
+}
+
 /* Returns a slot for a new line: a free one or that of the victim. */
 static uint32_t place(struct fth_cache *cache, uint32_t set, struct fth_cache_result *result)
 {
@@ -149,48 +161,62 @@ static uint32_t place(struct fth_cache *cache, uint32_t set, struct fth_cache_re
         fth_lookup_remove(cache, slot);
         return slot;
     }
-    if (cache->used_sets && !cache->narrow_sets[set].count && cache->used_set_count < cache->sets)
-        cache->used_sets[cache->used_set_count++] = set;
+    note_used_set(cache, set);
     if (cache->policy->added)
         cache->policy->added(cache, set, slot);
     return slot;
 }
 
-/* The most frequent case of place(): a full narrow set of an LRU cache without priorities. */
-static inline bool replaces_oldest(const struct fth_cache *cache, uint32_t set)
+static inline uint32_t replace_oldest(struct fth_cache *cache, struct fth_narrow_set *narrow,
+                                      uint32_t first, struct fth_cache_result *result)
 {
-    return cache->narrow_sets && cache->distances && !cache->priorities &&
-           cache->narrow_sets[set].count ==
-               fth_set_first(cache, set + 1) - fth_set_first(cache, set);
-}
-
-static inline uint32_t replace_oldest(struct fth_cache *cache, uint32_t set,
-                                      struct fth_cache_result *result)
-{
-    struct fth_narrow_set *narrow = &cache->narrow_sets[set];
     const uint64_t way = narrow->order >> 4 * (narrow->count - 1) & 15;
     const uint64_t in_use = UINT64_MAX >> (64 - 4 * narrow->count);
-    const uint32_t slot = fth_set_first(cache, set) + (uint32_t)way;
+    const uint32_t slot = first + (uint32_t)way;
     narrow->order = (narrow->order << 4 & in_use) | way;
     report_eviction(cache, slot, result);
+    return slot;
+}
+
+/* The most frequent case of place(): a narrow set of an LRU cache without priorities. */
+static inline uint32_t place_narrow(struct fth_cache *cache, uint32_t set,
+                                    struct fth_cache_result *result)
+{
+    struct fth_narrow_set *narrow = &cache->narrow_sets[set];
+    const uint32_t first = fth_set_first(cache, set);
+    if (narrow->count == fth_set_first(cache, set + 1) - first)
+        return replace_oldest(cache, narrow, first, result);
+    note_used_set(cache, set);
+    uint32_t slot = narrow->first_free;
+    /* All slots before `slot` are in use. If their number is also the number of lines in the set,
+     * `slot` itself is free and the search is not necessary. */
+    if (narrow->count != slot - first)
+        while (fth_line_of(cache, slot)->number != FTH_NO_LINE)
+            slot++;
+    narrow->first_free = slot + 1;
+    narrow->order = narrow->order << 4 | (slot - first);
+    narrow->count++;
     return slot;
 }
 
 uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
                            struct fth_cache_result *result)
 {
-    const uint32_t slot = replaces_oldest(cache, set) ? replace_oldest(cache, set, result)
+    const uint32_t slot = cache->used_sets && !cache->priorities ? place_narrow(cache, set, result)
                           : cache->policy->place ? cache->policy->place(cache, set, line, result)
                                                  : place(cache, set, result);
-    cache->lines[slot].number = line;
-    cache->lines[slot].valid = 0;
+    fth_line_of(cache, slot)->number = line;
+    fth_line_of(cache, slot)->valid = 0;
     if (cache->priorities)
         cache->priorities[slot] = cache->priority;
-    if (cache->dirty)
-        cache->dirty[slot] = 0;
+    if (cache->has_dirty)
+        *fth_dirty_of(cache, slot) = 0;
     if (cache->partial)
-        cache->partial[slot] = false;
-    fth_lookup_add(cache, set, slot);
+        *fth_partial_of(cache, slot) = false;
+    if (cache->narrow_sets)
+        fth_narrow_set_tag(&cache->narrow_sets[set], slot - fth_set_first(cache, set), line);
+    else
+        fth_lookup_add(cache, set, slot);
     return slot;
 }
 
@@ -201,16 +227,16 @@ void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
     fth_lookup_remove(cache, slot);
     if (cache->policy->removed)
         cache->policy->removed(cache, set, slot);
-    cache->lines[slot].number = FTH_NO_LINE;
-    if (slot < cache->first_free[set])
-        cache->first_free[set] = slot;
+    fth_line_of(cache, slot)->number = FTH_NO_LINE;
+    if (slot < *fth_first_free(cache, set))
+        *fth_first_free(cache, set) = slot;
 }
 
 uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
                             struct fth_access_range range, uint64_t sectors)
 {
     const uint64_t *bytes = cache->written + slot * cache->byte_words;
-    if (!cache->partial[slot])
+    if (!*fth_partial_of(cache, slot))
         return sectors;
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
     for (uint64_t start = range.from & -sector_bytes; start < range.to; start += sector_bytes) {
@@ -226,7 +252,7 @@ uint64_t fth_slot_written(const struct fth_cache *cache, uint32_t slot, uint64_t
 {
     const uint64_t *bytes = cache->written + slot * cache->byte_words;
     uint64_t written = 0;
-    if (!cache->partial[slot])
+    if (!*fth_partial_of(cache, slot))
         return 0;
     for (uint64_t left = sectors; left; left &= left - 1) {
         const unsigned sector = (unsigned)__builtin_ctzll(left);
@@ -237,37 +263,30 @@ uint64_t fth_slot_written(const struct fth_cache *cache, uint32_t slot, uint64_t
     return written;
 }
 
-/* Returns the sectors that lie completely within the range. */
-static uint64_t whole_sectors(const struct fth_cache *cache, struct fth_access_range range)
+void fth_slot_write_part(struct fth_cache *cache, uint32_t slot, uint64_t from, uint64_t to,
+                         uint64_t part)
 {
-    const uint64_t first =
-        (range.from + ((uint64_t)1 << cache->sector_shift) - 1) >> cache->sector_shift;
-    const uint64_t end = range.to >> cache->sector_shift;
-    return first < end ? ~(uint64_t)0 >> (64 - (end - first)) << first : 0;
-}
-
-void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_range range)
-{
-    uint64_t *valid = &cache->lines[slot].valid, *bytes = cache->written + slot * cache->byte_words;
-    *valid |= whole_sectors(cache, range);
-    if (!(range.sectors & ~*valid))
-        return; /* valid sectors need no byte mask */
-    if (!cache->partial[slot])
-        memset(bytes, 0, cache->byte_words * sizeof *bytes);
-    cache->partial[slot] = true;
-    set_bytes(bytes, range.from, range.to);
-    uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
-    for (uint64_t start = range.from & -sector_bytes; start < range.to; start += sector_bytes)
+    const uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
+    uint64_t *bytes = cache->written + slot * cache->byte_words, complete = 0;
+    bool *partial = fth_partial_of(cache, slot);
+    if (!*partial)
+        clear_words(bytes, cache->byte_words);
+    *partial = true;
+    set_bytes(bytes, from, to);
+    for (; part; part &= part - 1) {
+        const uint64_t start = (uint64_t)__builtin_ctzll(part) << cache->sector_shift;
         if (bytes_are_set(bytes, start, start + sector_bytes))
-            *valid |= (uint64_t)1 << (start >> cache->sector_shift);
+            complete |= part & -part;
+    }
+    fth_line_of(cache, slot)->valid |= complete;
 }
 
 void fth_slot_erase(struct fth_cache *cache, uint32_t slot, uint64_t sectors)
 {
-    cache->lines[slot].valid &= ~sectors;
-    if (cache->dirty)
-        cache->dirty[slot] &= ~sectors;
-    if (!cache->partial || !cache->partial[slot])
+    fth_line_of(cache, slot)->valid &= ~sectors;
+    if (cache->has_dirty)
+        *fth_dirty_of(cache, slot) &= ~sectors;
+    if (!cache->partial || !*fth_partial_of(cache, slot))
         return;
     uint64_t *bytes = cache->written + slot * cache->byte_words;
     for (uint64_t left = sectors; left; left &= left - 1) {

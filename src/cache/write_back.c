@@ -9,7 +9,7 @@ static void write(struct fth_cache *cache, struct fth_access_range range, uint32
     if (slot == FTH_NO_SLOT)
         slot = fth_slot_allocate(cache, range.set, range.line, result);
     fth_slot_write(cache, slot, range);
-    uint64_t *dirty = &cache->dirty[slot];
+    uint64_t *dirty = fth_dirty_of(cache, slot);
     result->dirtied = range.sectors & ~*dirty;
     *dirty |= range.sectors;
     result->way = slot - fth_set_first(cache, range.set);

@@ -504,10 +504,15 @@ static enum fth_status find_size(const struct walk_through *walk, size_t index,
 
 /* ---- lines ---- */
 
+/* Lines of CPUs are not longer: most have 64 or 128 bytes, those of IBM Z 256. */
+enum { MAX_CPU_LINE_BYTES = 256 };
+
 /* Writes what a load brings into a cache: its line, unless the caches have sectors. */
 static enum fth_status note_line(const struct walk_through *walk, const char *element,
-                                 const struct fth_hierarchy_line *line, struct fth_error *error)
+                                 struct fth_hierarchy_line *line, struct fth_error *error)
 {
+    if (walk->is_cpu && line->bytes > MAX_CPU_LINE_BYTES)
+        line->evidence.doubt = "no CPU has lines of this length; it may fetch several at a time";
     if (walk->is_nvidia)
         FTH_TRY(fth_note_unknown(walk->discovery->gpu, element, "line_bytes",
                                  "a load brings a sector; the line may have several", error));

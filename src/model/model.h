@@ -275,6 +275,9 @@ static inline uint64_t fth_whole_fills(const struct fth_shape *shape, uint64_t f
     const uint64_t fill_sectors = fill_bytes >> shape->sector_shift;
     if (fill_sectors == 1 || !sectors)
         return sectors;
+    if (fill_sectors == 2) /* as in an H200 */
+        return sectors | (sectors << 1 & UINT64_C(0xaaaaaaaaaaaaaaaa)) |
+               (sectors >> 1 & UINT64_C(0x5555555555555555));
     const uint64_t fill = ~UINT64_C(0) >> (64 - fill_sectors);
     uint64_t whole = 0;
     for (uint64_t at = 0; at < shape->line_bytes >> shape->sector_shift; at += fill_sectors)

@@ -539,13 +539,13 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
     [FTH_KEY_MERGE_CYCLES -
         FTH_KEY_SMS] = {"time.merge_cycles",
                         "cycles",
-                        "maximum time in which reads that miss in one line of an "
-                        "L1 become one request of the L2",
+                        "time in which a read that misses in the same line as the access before "
+                        "becomes a part of its request to the L2",
                         FTH_PARAMETER_REAL,
                         0,
                         1e6,
                         NULL,
-                        {"24"},
+                        {"26"},
                         NULL},
     [FTH_KEY_STORE_MERGE_CYCLES -
         FTH_KEY_SMS] = {"time.store_merge_cycles",
@@ -588,13 +588,14 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                              NULL},
     [FTH_KEY_SPREAD_CYCLES - FTH_KEY_SMS] = {"time.spread_cycles",
                                              "cycles",
-                                             "maximum delay of a warp that starts, or that waits "
-                                             "for data from the L2",
+                                             "maximum delay of a warp that waits for data from the "
+                                             "L2; half of it per earlier warp of a scheduler when "
+                                             "a block starts",
                                              FTH_PARAMETER_REAL,
                                              0,
                                              1e6,
                                              NULL,
-                                             {"24"},
+                                             {"16"},
                                              NULL},
     [FTH_KEY_LAUNCH_SECTORS - FTH_KEY_SMS] = {"time.launch_sectors",
                                               "sectors",
@@ -634,7 +635,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
          0,
          1e6,
          NULL,
-         {"260"},
+         {"300"},
          NULL},
     [FTH_KEY_REFILL_PERIOD -
         FTH_KEY_SMS] = {"time.refill_period_cycles",
@@ -644,7 +645,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         0,
                         1e6,
                         NULL,
-                        {"150"},
+                        {"36"},
                         NULL},
     [FTH_KEY_MEMORY_PERCENT - FTH_KEY_SMS] = {"time.memory_percent",
                                               "%",

@@ -12,6 +12,8 @@ struct entry {
     uint64_t uses;                /* since it was allocated */
     uint64_t row;                 /* policy clock: the row of the line */
     bool hit;                     /* policy clock: hit since it was allocated */
+    uint64_t reserved;            /* policy clock: until when its storage is in use */
+    uint64_t access;              /* policy clock: the one that allocated the line */
     int rrpv;                     /* policies srrip and drrip */
     unsigned char *valid, *dirty; /* one flag per byte of the line */
 };
@@ -31,6 +33,12 @@ struct oracle {
     uint64_t rows, row_ways;
     uint64_t *hand; /* [set] */
     bool *pressed;  /* [set] */
+    uint64_t time;
+    uint64_t begun; /* accesses; 0: each call is one */
+    struct {
+        uint64_t set, until;
+    } * evicted; /* lines that were removed while their storage was in use */
+    size_t evicted_count;
     /* policy drrip */
     int psel, bimodal; /* the counter of 10 bits; new lines of BRRIP */
 };
@@ -102,6 +110,7 @@ void oracle_destroy(struct oracle *oracle)
     free(oracle->weights);
     free(oracle->hand);
     free(oracle->pressed);
+    free(oracle->evicted);
     free(oracle);
 }
 
@@ -111,6 +120,8 @@ void oracle_clear(struct oracle *oracle)
         for (uint64_t way = 0; way < oracle->ways[set]; way++)
             oracle->entries[set][way].held = false;
     memset(oracle->pressed, 0, oracle->sets * sizeof *oracle->pressed);
+    oracle->evicted_count = 0;
+    oracle->time = 0;
 }
 
 /* ---- the set of a line ---- */
@@ -407,10 +418,10 @@ static bool is_newest(const struct oracle *oracle, uint64_t set, const struct en
     return true;
 }
 
-/* Evicts the least recently used line of the row. A line that was never hit goes first, unless all
- * tags of the row are in use and the line is the most recently used one. */
-static void evict_from(struct oracle *oracle, uint64_t set, uint64_t row,
-                       struct fth_cache_result *result)
+/* Returns the line of a row that is evicted next: the least recently used one. A line that was
+ * never hit goes first, unless all tags of the row are in use and the line is the most recently
+ * used one. NULL: the row is empty. */
+static struct entry *next_of(const struct oracle *oracle, uint64_t set, uint64_t row)
 {
     const bool full = count_lines(oracle, set, row) == oracle->row_ways;
     struct entry *victim = NULL;
@@ -426,10 +437,78 @@ static void evict_from(struct oracle *oracle, uint64_t set, uint64_t row,
             victim_stays = stays;
         }
     }
-    victim->held = false;
+    return victim;
+}
+
+/* Removes a line. Its storage may still be in use. */
+static void discard(struct oracle *oracle, uint64_t set, struct entry *entry)
+{
+    entry->held = false;
+    if (entry->reserved <= oracle->time)
+        return;
+    oracle->evicted =
+        realloc(oracle->evicted, (oracle->evicted_count + 1) * sizeof *oracle->evicted);
+    if (!oracle->evicted)
+        abort();
+    oracle->evicted[oracle->evicted_count].set = set;
+    oracle->evicted[oracle->evicted_count++].until = entry->reserved;
+}
+
+static void evict_entry(struct oracle *oracle, uint64_t set, struct entry *entry,
+                        struct fth_cache_result *result)
+{
+    discard(oracle, set, entry);
     result->evicted = true;
-    result->evicted_line = victim->address;
+    result->evicted_line = entry->address;
     result->evicted_dirty = 0;
+}
+
+/* Whether all storage of a set is in use. */
+static bool is_full(const struct oracle *oracle, uint64_t set)
+{
+    uint64_t used = count_lines(oracle, set, UINT64_MAX);
+    for (size_t i = 0; i < oracle->evicted_count; i++)
+        used += oracle->evicted[i].set == set && oracle->evicted[i].until > oracle->time;
+    return used >= oracle->ways[set];
+}
+
+/* Returns the next time at which storage of a set is no longer reserved. */
+static uint64_t next_end(const struct oracle *oracle, uint64_t set)
+{
+    uint64_t next = UINT64_MAX;
+    for (size_t i = 0; i < oracle->evicted_count; i++)
+        if (oracle->evicted[i].set == set && oracle->evicted[i].until > oracle->time &&
+            oracle->evicted[i].until < next)
+            next = oracle->evicted[i].until;
+    for (uint64_t way = 0; way < oracle->ways[set]; way++) {
+        const struct entry *entry = &oracle->entries[set][way];
+        if (entry->held && entry->reserved > oracle->time && entry->reserved < next)
+            next = entry->reserved;
+    }
+    return next;
+}
+
+/* Advances the hand of a set until it has evicted `count` lines. If it evicts none in a complete
+ * turn, it waits. */
+static void advance_hand(struct oracle *oracle, uint64_t set, uint64_t count,
+                         struct fth_cache_result *result)
+{
+    uint64_t evicted = 0;
+    do {
+        if (evicted == 0 && !is_full(oracle, set))
+            return; /* after a wait */
+        for (uint64_t visited = 0; visited < oracle->rows && evicted < count; visited++) {
+            struct entry *next = next_of(oracle, set, oracle->hand[set]);
+            oracle->hand[set] = (oracle->hand[set] + 1) % oracle->rows;
+            if (!next || next->reserved > oracle->time)
+                continue;
+            evict_entry(oracle, set, next, result);
+            evicted++;
+            visited = UINT64_MAX; /* a turn begins after each eviction */
+        }
+        if (evicted == 0)
+            oracle->time = next_end(oracle, set);
+    } while (evicted == 0);
 }
 
 /* Makes room for a line, which goes to a row of a set. */
@@ -437,18 +516,12 @@ static void clock_room(struct oracle *oracle, uint64_t set, uint64_t row,
                        struct fth_cache_result *result)
 {
     if (count_lines(oracle, set, row) == oracle->row_ways) {
-        evict_from(oracle, set, row, result);
+        evict_entry(oracle, set, next_of(oracle, set, row), result);
         oracle->pressed[set] = false;
-    } else if (count_lines(oracle, set, UINT64_MAX) == oracle->ways[set]) {
-        for (int left = oracle->pressed[set] ? 4 : 1;
-             left > 0 && count_lines(oracle, set, UINT64_MAX) > 0;) {
-            const uint64_t visited = oracle->hand[set];
-            oracle->hand[set] = (visited + 1) % oracle->rows;
-            if (count_lines(oracle, set, visited) == 0)
-                continue;
-            evict_from(oracle, set, visited, result);
-            left--;
-        }
+        if (is_full(oracle, set))
+            advance_hand(oracle, set, 1, result);
+    } else if (is_full(oracle, set)) {
+        advance_hand(oracle, set, oracle->pressed[set] ? 4 : 1, result);
         oracle->pressed[set] = !oracle->pressed[set];
     }
 }
@@ -477,6 +550,8 @@ static struct entry *allocate(struct oracle *oracle, uint64_t set, uint64_t addr
     entry->uses = 0;
     entry->row = row;
     entry->hit = false;
+    entry->reserved = 0;
+    entry->access = oracle->begun;
     memset(entry->valid, 0, oracle->line_bytes);
     memset(entry->dirty, 0, oracle->line_bytes);
     return entry;
@@ -498,7 +573,7 @@ bool oracle_invalidate(struct oracle *oracle, uint64_t address, uint64_t *dirty)
     struct entry *entry = find(oracle, set_of(oracle, address), address);
     *dirty = entry ? dirty_sectors(oracle, entry) : 0;
     if (entry)
-        entry->held = false;
+        discard(oracle, set_of(oracle, address), entry);
     return entry != NULL;
 }
 
@@ -533,6 +608,24 @@ size_t oracle_held(const struct oracle *oracle)
     return held;
 }
 
+void oracle_begin(struct oracle *oracle, uint64_t now)
+{
+    oracle->time = now;
+    oracle->begun++;
+}
+
+uint64_t oracle_time(const struct oracle *oracle)
+{
+    return oracle->time;
+}
+
+void oracle_reserve(struct oracle *oracle, uint64_t address, uint64_t until)
+{
+    struct entry *entry = find(oracle, set_of(oracle, address), address);
+    if (strcmp(oracle->policy, "clock") == 0 && entry->reserved < until)
+        entry->reserved = until;
+}
+
 /* ---- access ---- */
 
 /* Makes the sectors of the bytes valid and adds those that were not to result->fetch. */
@@ -557,7 +650,7 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
                                       .set = (uint32_t)set};
     struct entry *entry = find(oracle, set, address);
     oracle->now++;
-    if (entry) {
+    if (entry && (oracle->begun == 0 || entry->access != oracle->begun)) {
         entry->hit = true;
         oracle->pressed[set] = false;
     }
@@ -570,7 +663,7 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
         if (entry) {
             result.evicted = true;
             result.evicted_line = entry->address;
-            entry->held = false;
+            discard(oracle, set, entry);
         }
         return result;
     }

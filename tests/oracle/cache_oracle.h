@@ -33,4 +33,14 @@ uint64_t oracle_write_back(struct oracle *oracle, uint64_t address);
 void oracle_invalidate_sector(struct oracle *oracle, uint64_t address);
 size_t oracle_held(const struct oracle *oracle);
 
+/* The storage of a cache with the policy clock, as docs/model/time.md defines it.
+ *
+ * Begins an access at a time. The policy counts all calls of oracle_access() until the next one as
+ * one access. */
+void oracle_begin(struct oracle *oracle, uint64_t now);
+/* Returns the time of the last access, which is later if its line had to wait. */
+uint64_t oracle_time(const struct oracle *oracle);
+/* Reserves the storage of a line that is in the cache until a time. */
+void oracle_reserve(struct oracle *oracle, uint64_t address, uint64_t until);
+
 #endif

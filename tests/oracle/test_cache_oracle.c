@@ -20,7 +20,7 @@ static size_t lines_held(const struct fth_cache *cache)
 {
     size_t count = 0;
     for (uint32_t slot = 0; slot < cache->slots; slot++)
-        count += cache->lines[slot].number != FTH_NO_LINE;
+        count += fth_line_of(cache, slot)->number != FTH_NO_LINE;
     return count;
 }
 

@@ -18,7 +18,16 @@
  *     filled. If all lines of the row were hit, they evict the least recently used one. In a row
  *     without a free tag, the most recently used line counts as hit.
  *
- * An access takes constant time on average. */
+ * Lines that wait for data are *pinned* until they have it (fth_cache_pin). Data that is under way
+ * has its storage reserved:
+ *
+ *   - A line that is evicted while it is pinned keeps its storage. So a line that replaces a pinned
+ *     line of a full row needs other storage; if the set is full, the hand evicts a line for it.
+ *   - The hand skips a row if the line that it would evict is pinned.
+ *   - If the hand finds nothing to evict in a complete turn, the access waits until the next pin of
+ *     the set ends.
+ *
+ * An access takes constant time on average, except for those that wait. */
 #include "cache/cache.h"
 
 #include <string.h>
@@ -138,7 +147,11 @@ static enum fth_status init(struct fth_cache *cache, const struct fth_cache_conf
     clock->memory = fth_cache_array(cache, rows, clock->row_bytes);
     clock->used_rows = fth_arena_array(arena, rows, sizeof *clock->used_rows);
     clock->order = fth_arena_array(arena, clock->rows, sizeof *clock->order);
-    if (!clock->memory || !clock->used_rows || !clock->order)
+    clock->pinned = fth_cache_array(cache, cache->slots, sizeof *clock->pinned);
+    clock->held_until =
+        fth_cache_array(cache, (size_t)cache->sets * cache->max_ways, sizeof *clock->held_until);
+    if (!clock->memory || !clock->used_rows || !clock->order || !clock->pinned ||
+        !clock->held_until)
         return fth_no_memory(error, "build a cache", "policy");
     fill_order(clock);
     return FTH_OK;
@@ -149,7 +162,7 @@ static void clear_row(struct fth_cache *cache, uint32_t row)
     const struct fth_clock *clock = cache->clock;
     fth_row_at(clock, row)->valid = fth_row_at(clock, row)->hit = 0;
     for (uint32_t way = 0; way < clock->row_ways; way++)
-        cache->lines[(size_t)row * clock->row_ways + way].number = FTH_NO_LINE;
+        fth_line_of(cache, row * clock->row_ways + way)->number = FTH_NO_LINE;
 }
 
 static void clear(struct fth_cache *cache)
@@ -161,7 +174,7 @@ static void clear(struct fth_cache *cache)
         clear_row(cache, all ? i : clock->used_rows[i]);
     clock->used_row_count = 0;
     for (uint32_t set = 0; set < cache->sets; set++) {
-        clock->sets[set].lines = 0;
+        clock->sets[set].lines = clock->sets[set].held = 0;
         clock->sets[set].pressed = false;
     }
 }
@@ -242,25 +255,105 @@ static uint32_t victim(const struct fth_clock *clock, uint32_t index)
     return oldest(clock, index, fresh ? fresh : row->valid);
 }
 
-/* Advances the hand until it has evicted `count` lines or the set is empty. */
+/* ---- pinned lines ---- */
+
+/* Returns the ring of a set: when the lines that were evicted while they were pinned free their
+ * storage. */
+static uint64_t *ring_of(const struct fth_cache *cache, uint32_t set)
+{
+    return cache->clock->held_until + (size_t)set * cache->max_ways;
+}
+
+/* Keeps the storage of an evicted line. */
+static void hold(struct fth_cache *cache, uint32_t set, uint64_t until)
+{
+    struct fth_hand_set *state = &cache->clock->sets[set];
+    uint64_t *ring = ring_of(cache, set);
+    const uint32_t size = cache->max_ways;
+    uint32_t place = state->held++; /* most lines have their data later than those before */
+    for (; place > 0; place--) {
+        const uint64_t before = ring[(state->first_held + place - 1) % size];
+        if (before <= until)
+            break;
+        ring[(state->first_held + place) % size] = before;
+    }
+    ring[(state->first_held + place) % size] = until;
+}
+
+/* Frees the storage of evicted lines that are no longer pinned. */
+static void free_held(struct fth_cache *cache, uint32_t set)
+{
+    struct fth_hand_set *state = &cache->clock->sets[set];
+    const uint64_t *ring = ring_of(cache, set);
+    while (state->held && ring[state->first_held] <= cache->clock->time) {
+        state->first_held = state->first_held + 1 < cache->max_ways ? state->first_held + 1 : 0;
+        state->held--;
+    }
+}
+
+/* Waits until the next pin of a set ends. There is one. */
+static void wait_for_pin(struct fth_cache *cache, uint32_t set)
+{
+    struct fth_clock *clock = cache->clock;
+    uint64_t next = UINT64_MAX;
+    if (clock->sets[set].held)
+        next = ring_of(cache, set)[clock->sets[set].first_held];
+    for (uint32_t index = set * clock->rows; index < (set + 1) * clock->rows; index++)
+        for (uint32_t left = fth_row_at(clock, index)->valid; left; left &= left - 1) {
+            const uint64_t until =
+                clock->pinned[index * clock->row_ways + (uint32_t)__builtin_ctz(left)];
+            if (until > clock->time && until < next)
+                next = until;
+        }
+    clock->time = next;
+    free_held(cache, set);
+}
+
+/* ---- placement ---- */
+
+static bool is_full(const struct fth_hand_set *state)
+{
+    return state->lines + state->held >= state->capacity;
+}
+
+/* Advances the hand until it has evicted `count` lines, or has found nothing to evict in a complete
+ * turn. */
 static void sweep(struct fth_cache *cache, uint32_t set, uint32_t count,
                   struct fth_cache_result *result)
 {
     const struct fth_clock *clock = cache->clock;
     struct fth_hand_set *state = &clock->sets[set];
-    while (count && state->lines) {
+    uint32_t skipped = 0;
+    while (count && skipped < clock->rows) {
         const uint32_t index = set * clock->rows + state->hand;
-        const struct fth_row *row = fth_row_at(clock, index);
         state->hand = (state->hand + 1) & (clock->rows - 1);
-        if (row->valid) {
-            fth_slot_free(cache, set, victim(clock, index), result);
-            count--;
+        const uint32_t slot = fth_row_at(clock, index)->valid ? victim(clock, index) : FTH_NO_SLOT;
+        if (slot == FTH_NO_SLOT || clock->pinned[slot] > clock->time) {
+            skipped++;
+            continue;
         }
+        fth_slot_free(cache, set, slot, result);
+        count--;
+        skipped = 0;
     }
     /* The next sweep probably evicts a line of this row. */
     const uint32_t next = set * clock->rows + state->hand;
     __builtin_prefetch(fth_row_at(clock, next));
-    __builtin_prefetch(&cache->lines[(size_t)next * clock->row_ways]);
+    const uint32_t slot = next * clock->row_ways;
+    __builtin_prefetch(fth_line_of(cache, slot));
+    __builtin_prefetch(&clock->pinned[slot]);
+}
+
+/* Lets the hand evict `count` lines of a full set. Waits if all of its storage is in use. */
+static void make_room(struct fth_cache *cache, uint32_t set, uint32_t count,
+                      struct fth_cache_result *result)
+{
+    sweep(cache, set, count, result);
+    while (is_full(&cache->clock->sets[set])) {
+        wait_for_pin(cache, set);
+        if (is_full(&cache->clock->sets[set]))
+            sweep(cache, set, count, result);
+    }
 }
 
 static uint32_t place(struct fth_cache *cache, uint32_t set, uint64_t line,
@@ -271,11 +364,14 @@ static uint32_t place(struct fth_cache *cache, uint32_t set, uint64_t line,
     const uint32_t full = UINT32_MAX >> (32 - clock->row_ways);
     const uint32_t index = fth_row_of(cache, set, line);
     struct fth_row *row = fth_row_at(clock, index);
+    free_held(cache, set);
     if (row->valid == full) {
         state->pressed = false;
         fth_slot_free(cache, set, victim(clock, index), result);
-    } else if (state->lines == state->capacity) {
-        sweep(cache, set, state->pressed ? BURST - 1 : 1, result);
+        if (is_full(state)) /* the victim was pinned */
+            make_room(cache, set, 1, result);
+    } else if (is_full(state)) {
+        make_room(cache, set, state->pressed ? BURST - 1 : 1, result);
         state->pressed = !state->pressed;
     }
     if (!row->valid && clock->used_row_count < cache->sets * clock->rows)
@@ -283,6 +379,7 @@ static uint32_t place(struct fth_cache *cache, uint32_t set, uint64_t line,
     const uint32_t way = (uint32_t)__builtin_ctz(~row->valid);
     row->valid |= (uint32_t)1 << way;
     row->last_use[way] = ++clock->now;
+    clock->pinned[index * clock->row_ways + way] = 0;
     state->lines++;
     return index * clock->row_ways + way;
 }
@@ -295,6 +392,8 @@ static void removed(struct fth_cache *cache, uint32_t set, uint32_t slot)
     row->valid &= ~((uint32_t)1 << (slot - index * clock->row_ways));
     row->hit &= row->valid;
     clock->sets[set].lines--;
+    if (clock->pinned[slot] > clock->time)
+        hold(cache, set, clock->pinned[slot]);
 }
 
 const struct fth_policy fth_policy_clock = {

@@ -66,7 +66,7 @@ static void note_use(const struct fth_cache_level *level, const struct fth_port_
     const uint32_t slot = access->location->slot;
     if (level->shadow && slot != FTH_NO_SLOT)
         fth_shadow_use(level->shadow, access->request->line, slot,
-                       cache->lines[slot].valid & sectors);
+                       fth_line_of(cache, slot)->valid & sectors);
 }
 
 /* Notes that a read misses sectors of a line, which is in the cache or not, and fetches some. */

@@ -8,9 +8,9 @@
  * The queue of a bank is a part of level->queue. In each step, its first requests, one per port,
  * are attempted; those that fail stay in front of the others.
  *
- * Most requests are reads that find either all their sectors in the cache or nothing of their line.
- * This file processes them itself, whether they merge with a miss in flight or not. It calls
- * attempt.c for all others. */
+ * Most requests are reads that find either all their sectors in the cache or nothing of their line,
+ * or writes of bytes that a write-back cache already holds. This file processes them itself,
+ * whether the reads merge with a miss in flight or not. It calls attempt.c for all others. */
 #include "model/level/cache_level.h"
 
 #include <string.h>
@@ -23,8 +23,10 @@ struct banks {
     const struct fth_cache_run *runs;
     struct fth_model_counts *counts; /* by instruction */
     uint64_t *profile;               /* of reads */
-    size_t last;    /* index of the last entry of the profile, which counts misses */
-    bool fast_path; /* as in single_bank.c */
+    const struct fth_next_level *next_level;
+    size_t last;      /* index of the last entry of the profile, which counts misses */
+    bool fast_path;   /* as in single_bank.c */
+    bool writes_back; /* the fast path includes writes */
 };
 
 /* Divides the requests among the queues of their banks, in their order. */
@@ -65,6 +67,14 @@ static FTH_INLINE size_t schedule_step(const struct banks *banks, const struct f
     uint32_t *scheduled = banks->level->scheduled;
     const uint32_t *queue = banks->level->queue;
     size_t count = 0;
+    if (end - first == 2 && banks->level->shape.ports == 1 && first[0].head < first[0].end &&
+        first[1].head < first[1].end) { /* a frequent case: without a branch on the order */
+        const uint32_t a = first[0].head, b = first[1].head;
+        const bool swap = banks->requests[queue[b]].warp < banks->requests[queue[a]].warp;
+        scheduled[0] = swap ? b : a;
+        scheduled[1] = swap ? a : b;
+        return 2;
+    }
     for (const struct fth_unit *unit = first; unit < end; unit++) {
         const uint32_t stop = unit->head + port_count(banks->level, unit);
         for (uint32_t at = unit->head; at < stop; at++) {
@@ -109,7 +119,7 @@ static FTH_INLINE void count_read(const struct banks *banks, const struct fth_li
 {
     const unsigned sectors = (unsigned)__builtin_popcountll(request->sectors);
     banks->profile[hits && distance < banks->last ? distance : banks->last] += sectors;
-    fth_read_tally_begin(tally, request->instruction, banks->counts);
+    fth_read_tally_begin(tally, request->instruction, banks->counts, banks->next_level);
     tally->requests++;
     tally->sectors += sectors;
     tally->hits += hits ? sectors : 0;
@@ -148,8 +158,45 @@ static FTH_INLINE enum fth_attempt_outcome read_simply(const struct banks *banks
     fth_cache_level_report_eviction(access->next_level, &result);
     count_read(banks, request, UINT32_MAX, false, false, tally);
     level->forwards = true;
-    fth_cache_level_add_miss(level, mshr, access, request->sectors);
+    fth_cache_level_begin_miss(level, mshr, access);
+    if (banks->next_level->fetched)
+        tally->fetched += (unsigned)__builtin_popcountll(request->missing);
+    else
+        fth_cache_level_report_miss(access, request->sectors);
     return FTH_ATTEMPT_MISS;
+}
+
+/* Whether the cache holds all bytes of a write whose line is in a slot. False can be wrong: several
+ * runs, or a run in two words of the byte mask, are only compared with the valid sectors. */
+static FTH_INLINE bool holds_bytes(const struct fth_cache *cache, uint32_t slot,
+                                   const struct fth_line_request *request,
+                                   const struct fth_cache_run *runs)
+{
+    const uint32_t from = runs->from, end = from + runs->bytes;
+    if (!(request->sectors & ~fth_line_of(cache, slot)->valid))
+        return true;
+    if (request->run_count != 1 || from / 64 != (end - 1) / 64 || !*fth_partial_of(cache, slot))
+        return false;
+    const uint64_t bytes = UINT64_MAX >> (64 - runs->bytes) << from % 64;
+    return !(bytes & ~cache->written[slot * cache->byte_words + from / 64]);
+}
+
+/* Processes a write of bytes that a write-back cache holds. The line keeps its valid sectors and
+ * written bytes. */
+static FTH_INLINE void write_simply(const struct banks *banks, struct fth_unit *unit,
+                                    struct fth_port_access *access)
+{
+    const struct fth_line_request *request = access->request;
+    const struct fth_cache_location *location = access->location;
+    access->distance = fth_slot_use(unit->cache, location->set, location->slot);
+    for (uint32_t i = 1; i < request->run_count; i++) /* each run is an access of its own */
+        fth_slot_use(unit->cache, location->set, location->slot);
+    *fth_dirty_of(unit->cache, location->slot) |= request->sectors;
+    fth_cache_level_count_write(banks->level, access, true);
+    if (!banks->next_level->fetched)
+        fth_cache_level_report_miss(access, request->sectors);
+    if (banks->next_level->changed)
+        banks->next_level->changed(banks->next_level->context, access);
 }
 
 static FTH_INLINE enum fth_attempt_outcome try_request(const struct banks *banks, uint32_t at,
@@ -163,16 +210,24 @@ static FTH_INLINE enum fth_attempt_outcome try_request(const struct banks *banks
     access->request = request;
     access->location = location;
     struct fth_unit *unit = &level->units[access->unit];
+    access->runs = banks->runs ? banks->runs + request->run : NULL;
+    access->counts = &banks->counts[request->instruction];
     if (banks->fast_path && request->kind == FTH_TRACE_READ &&
         !(request->flags & level->shape.request_flags)) {
         fth_mshr_step(unit->mshr, level->step);
         fth_cache_locate_again(unit->cache, location);
         if (location->slot == FTH_NO_SLOT ||
-            !(request->sectors & ~unit->cache->lines[location->slot].valid))
+            !(request->sectors & ~fth_line_of(unit->cache, location->slot)->valid))
             return read_simply(banks, unit, access, tally);
+    } else if (banks->writes_back && request->kind == FTH_TRACE_WRITE && request->run_count &&
+               !(request->flags & FTH_LINE_REQUEST_L1_FLAGS)) {
+        fth_cache_locate_again(unit->cache, location);
+        if (location->slot != FTH_NO_SLOT &&
+            holds_bytes(unit->cache, location->slot, request, access->runs)) {
+            write_simply(banks, unit, access);
+            return FTH_ATTEMPT_HIT;
+        }
     }
-    access->runs = banks->runs ? banks->runs + request->run : NULL;
-    access->counts = &banks->counts[request->instruction];
     return fth_cache_level_attempt(level, access);
 }
 
@@ -210,11 +265,10 @@ static FTH_INLINE void run_cluster(const struct banks *banks, struct fth_unit *f
 }
 
 FTH_CLONES
-static bool run_banks(const struct banks *banks, size_t count,
-                      const struct fth_next_level *next_level)
+static bool run_banks(const struct banks *banks, size_t count)
 {
     struct fth_cache_level *level = banks->level;
-    struct fth_port_access access = {.next_level = next_level};
+    struct fth_port_access access = {.next_level = banks->next_level};
     struct fth_read_tally tally = {0};
     const uint64_t start = level->step, steps_before = level->totals.steps;
     uint64_t last = start;
@@ -229,7 +283,7 @@ static bool run_banks(const struct banks *banks, size_t count,
     }
     level->step = last;
     level->totals.steps = steps_before + last - start;
-    fth_read_tally_count(&tally, banks->counts);
+    fth_read_tally_count(&tally, banks->counts, banks->next_level);
     return !level->failed;
 }
 
@@ -238,13 +292,17 @@ bool fth_cache_level_run_banks(struct fth_cache_level *level, struct fth_line_re
                                struct fth_model_counts *counts,
                                const struct fth_next_level *next_level)
 {
+    const bool fast_path =
+        level->shape.bypass != FTH_BYPASS_ALL && !level->shadow && !level->units[0].belady;
     const struct banks banks = {.level = level,
                                 .requests = requests,
                                 .runs = runs,
                                 .counts = counts,
                                 .profile = level->totals.profile[0],
+                                .next_level = next_level,
                                 .last = level->totals.profile_size - 1,
-                                .fast_path = level->shape.bypass != FTH_BYPASS_ALL &&
-                                             !level->shadow && !level->units[0].belady};
-    return run_banks(&banks, count, next_level);
+                                .fast_path = fast_path,
+                                .writes_back =
+                                    fast_path && runs && level->shape.write == FTH_WRITE_BACK};
+    return run_banks(&banks, count);
 }

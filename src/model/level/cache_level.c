@@ -24,8 +24,8 @@ bool fth_shape_is_bound(const struct fth_shape *shape)
 }
 
 enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,
-                                       uint64_t copies, struct fth_cache **cache,
-                                       struct fth_error *error)
+                                       uint64_t copies, uint32_t extra_bytes,
+                                       struct fth_cache **cache, struct fth_error *error)
 {
     struct fth_cache_config config = {.line_bytes = shape->line_bytes,
                                       .sector_bytes = shape->sector_bytes,
@@ -38,6 +38,7 @@ enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t s
                                       .write = shape->write,
                                       .seed = seed,
                                       .copies = copies,
+                                      .extra_bytes = extra_bytes,
                                       .distances = strcmp(shape->policy, "lru") == 0};
     const uint64_t extra = shape->lines % shape->sets;
     if (extra == 0)
@@ -71,7 +72,7 @@ static enum fth_status create_units(struct fth_cache_level *level, struct fth_er
     for (size_t i = 0; i < level->unit_count; i++) {
         struct fth_unit *unit = &level->units[i];
         unit->mshr = level->mshrs[mshr_set_index(shape, i)];
-        FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, 1, &unit->cache, error));
+        FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, 1, 0, &unit->cache, error));
         if (fth_shape_is_bound(shape))
             FTH_TRY(fth_belady_create(unit->cache, &unit->belady, error));
     }
@@ -263,6 +264,9 @@ static void locate_lines(struct fth_cache_level *level, const struct fth_line_re
         uint64_t local;
         level->unit_of[i] = (uint32_t)find_unit(level, requests[i].line, &local);
         locations[i] = fth_cache_locate_set(level->units[level->unit_of[i]].cache, local);
+        if (!level->units[0].cache->clock)
+            fth_cache_prepare_set(level->units[level->unit_of[i]].cache, locations[i].set,
+                                  locations[i].line);
     }
     for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOCATE_MAX) {
         const size_t here = count - done < FTH_LOCATE_MAX ? count - done : FTH_LOCATE_MAX;
@@ -289,6 +293,10 @@ static bool run_group(struct fth_cache_level *level, struct fth_line_request *re
     if (!reserve(level, count))
         return false;
     level->forwards = false;
+    if (fth_cache_level_is_bypassed(level, next_level)) {
+        fth_cache_level_run_bypassed(level, requests, count, counts);
+        return true;
+    }
     locate_lines(level, requests, count);
     if (level->unit_count == 1 && in_order(requests, count))
         return fth_cache_level_run_single(level, requests, count, runs, counts, next_level);
@@ -299,7 +307,8 @@ bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request 
                          size_t count, const struct fth_cache_run *runs,
                          struct fth_model_counts *counts, const struct fth_next_level *next_level)
 {
-    return run_group(level, requests, count, runs, counts, next_level) &&
+    static const struct fth_next_level none = {0};
+    return run_group(level, requests, count, runs, counts, next_level ? next_level : &none) &&
            !fth_cache_level_failed(level);
 }
 

@@ -70,18 +70,24 @@ static inline void fth_cache_level_drop_line(struct fth_cache_level *level,
     if (unit->belady)
         sectors = fth_belady_drop(unit->belady, location->set, location->line);
     else if (location->slot != FTH_NO_SLOT)
-        sectors = unit->cache->lines[location->slot].valid;
+        sectors = fth_line_of(unit->cache, location->slot)->valid;
     if (level->shadow && sectors)
         fth_shadow_remove(level->shadow, access->request->line, sectors);
     fth_cache_drop(unit->cache, location);
 }
-/* Allocates an MSHR for the missing sectors of a read, and reports the miss. */
-static inline void fth_cache_level_add_miss(struct fth_cache_level *level, struct fth_mshr *mshr,
-                                            const struct fth_port_access *access, uint64_t missing)
+/* Allocates an MSHR for the missing sectors of a read. */
+static inline void fth_cache_level_begin_miss(struct fth_cache_level *level, struct fth_mshr *mshr,
+                                              const struct fth_port_access *access)
 {
     if (!fth_mshr_add(mshr, access->request->line, access->request->missing,
                       fth_shape_latency(&level->shape, fth_mshr_busy(mshr))))
         level->failed = true;
+}
+/* The same, and reports the miss. */
+static inline void fth_cache_level_add_miss(struct fth_cache_level *level, struct fth_mshr *mshr,
+                                            const struct fth_port_access *access, uint64_t missing)
+{
+    fth_cache_level_begin_miss(level, mshr, access);
     fth_cache_level_report_miss(access, missing);
 }
 static inline void fth_cache_level_end_step(struct fth_cache_level *level)
@@ -133,26 +139,48 @@ uint64_t fth_cache_level_fills(const struct fth_shape *shape,
 struct fth_read_tally {
     uint32_t instruction;
     uint64_t requests, sectors, hits, merges;
+    uint64_t fetched; /* sectors that are not yet reported to fth_next_level.fetched */
 };
 /* Adds the tally to the counts of its instruction and resets it. */
 static inline void fth_read_tally_count(struct fth_read_tally *tally,
-                                        struct fth_model_counts *counts)
+                                        struct fth_model_counts *counts,
+                                        const struct fth_next_level *next_level)
 {
     struct fth_model_counts *own = &counts[tally->instruction];
     own->requests[FTH_TRACE_READ] += tally->requests;
     own->sectors[FTH_TRACE_READ] += tally->sectors;
     own->hits[FTH_TRACE_READ] += tally->hits;
     own->merges[FTH_TRACE_READ] += tally->merges;
+    if (tally->fetched)
+        next_level->fetched(next_level->context, tally->instruction, tally->fetched);
     *tally = (struct fth_read_tally){.instruction = tally->instruction};
 }
 /* Makes the tally one of this instruction. */
 static inline void fth_read_tally_begin(struct fth_read_tally *tally, uint32_t instruction,
-                                        struct fth_model_counts *counts)
+                                        struct fth_model_counts *counts,
+                                        const struct fth_next_level *next_level)
 {
     if (instruction == tally->instruction)
         return;
-    fth_read_tally_count(tally, counts);
+    fth_read_tally_count(tally, counts, next_level);
     tally->instruction = instruction;
+}
+
+/* ---- writes without changes of state ---- */
+
+/* Counts a write. `hits`: all its sectors hit; otherwise none. */
+static inline void fth_cache_level_count_write(struct fth_cache_level *level,
+                                               const struct fth_port_access *access, bool hits)
+{
+    struct fth_line_request *request = access->request;
+    const unsigned sectors = (unsigned)__builtin_popcountll(request->sectors);
+    const size_t last = level->totals.profile_size - 1;
+    request->missing = request->sectors; /* the whole write is forwarded */
+    level->forwards = true;
+    level->totals.profile[1][hits && access->distance < last ? access->distance : last] += sectors;
+    access->counts->requests[FTH_TRACE_WRITE]++;
+    access->counts->sectors[FTH_TRACE_WRITE] += sectors;
+    access->counts->hits[FTH_TRACE_WRITE] += hits ? sectors : 0;
 }
 
 /* ---- banks.c ---- */
@@ -171,5 +199,11 @@ bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_r
                                 size_t count, const struct fth_cache_run *runs,
                                 struct fth_model_counts *counts,
                                 const struct fth_next_level *next_level);
+/* Whether all requests bypass a cache with one bank, and nothing has to be reported about them; and
+ * the run of a group of requests, in any order, through such a cache. */
+bool fth_cache_level_is_bypassed(const struct fth_cache_level *level,
+                                 const struct fth_next_level *next_level);
+void fth_cache_level_run_bypassed(struct fth_cache_level *level, struct fth_line_request *requests,
+                                  size_t count, struct fth_model_counts *counts);
 
 #endif

@@ -190,6 +190,13 @@ static void on_miss(void *context, const struct fth_port_access *access, uint64_
         l2->traffic[access->request->instruction].dram_writes += count_bits(missing);
 }
 
+/* The same for several misses of reads, with one side. */
+static void on_fetched(void *context, uint32_t instruction, uint64_t sectors)
+{
+    const struct side *side = context;
+    side->l2->traffic[instruction].dram_reads += sectors;
+}
+
 /* After a write or an atomic: invalidates the copies of the line in the other sides. */
 static void on_changed(void *context, const struct fth_port_access *access)
 {
@@ -288,7 +295,12 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1,
 /* Processes `count` requests from `first` on. `from` is the list of this side or of another L2. */
 static bool run_side(struct side *side, struct fth_line_requests *from, size_t first, size_t count)
 {
-    const struct fth_next_level next_level = {side, on_miss, on_evicted, on_changed};
+    const bool alone = side->l2->side_count == 1;
+    const struct fth_next_level next_level = {.context = side,
+                                              .miss = on_miss,
+                                              .fetched = alone ? on_fetched : NULL,
+                                              .evicted = on_evicted,
+                                              .changed = alone ? NULL : on_changed};
     return !count || fth_cache_level_run(side->level, from->items + first, count, from->runs,
                                          side->l2->counts, &next_level);
 }

@@ -258,10 +258,12 @@ uint64_t fth_belady_drop(struct fth_belady *belady, uint32_t set, uint64_t line)
 
 /* Whether the policy of a cache is not a policy but Belady's bound. */
 bool fth_shape_is_bound(const struct fth_shape *shape);
-/* Creates one bank of a cache, or several copies (fth_cache_config.copies). If the number of lines
+/* Creates one bank of a cache, or several copies, with bytes of the caller (copies and extra_bytes
+ * of struct fth_cache_config). If the number of lines
  * is no multiple of the number of sets, the first sets get one more way. */
 FTH_MUST_USE enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t seed,
-                                                    uint64_t copies, struct fth_cache **cache,
+                                                    uint64_t copies, uint32_t extra_bytes,
+                                                    struct fth_cache **cache,
                                                     struct fth_error *error);
 
 /* One cache with its banks, ports and MSHRs: the L1 of an SM, or one side of the L2. */
@@ -325,6 +327,10 @@ struct fth_next_level {
      * a write or of a request that bypasses the cache. access->request->missing has all sectors to
      * fetch, in whole fills. */
     void (*miss)(void *context, const struct fth_port_access *access, uint64_t missed);
+    /* Reads of an instruction have fetched this number of sectors. If it is set, the cache may call
+     * it once for several reads that miss, instead of `miss` for each of them, and then does not
+     * call `miss` for each write in a write-back cache, which fetches nothing. */
+    void (*fetched)(void *context, uint32_t instruction, uint64_t sectors);
     /* A line with changed sectors (`dirty`, one bit per sector) was evicted. */
     void (*evicted)(void *context, uint64_t address, uint64_t dirty);
     /* A write or an atomic was processed. The L2 then invalidates the copies in its other sides. */

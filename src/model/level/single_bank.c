@@ -20,10 +20,12 @@ struct single_bank {
     const struct fth_cache_run *runs;
     struct fth_model_counts *counts; /* by instruction */
     uint64_t *profile;               /* of reads */
+    const struct fth_next_level *next_level;
     size_t last; /* index of the last entry of the profile, which counts misses */
     /* The cache is not bypassed and has a replacement policy, and the causes of misses are not
      * wanted. */
     bool fast_path;
+    bool evicts; /* the fast path includes writes of absent lines, which change nothing */
 };
 
 /* Counts a read of which either all sectors hit or none. */
@@ -33,7 +35,7 @@ static FTH_INLINE void count_read(const struct single_bank *bank,
 {
     const unsigned sectors = (unsigned)__builtin_popcountll(request->sectors);
     bank->profile[distance < bank->last ? distance : bank->last] += sectors;
-    fth_read_tally_begin(tally, request->instruction, bank->counts);
+    fth_read_tally_begin(tally, request->instruction, bank->counts, bank->next_level);
     tally->requests++;
     tally->sectors += sectors;
     tally->hits += hits ? sectors : 0;
@@ -55,8 +57,9 @@ static FTH_INLINE bool is_hit(const struct single_bank *bank, size_t at)
     const struct fth_cache *cache = bank->unit->cache;
     const struct fth_line_request *request = &bank->requests[at];
     const struct fth_cache_location *location = &bank->level->locations[at];
-    return location->slot != FTH_NO_SLOT && cache->lines[location->slot].number == location->line &&
-           !(request->sectors & ~cache->lines[location->slot].valid) &&
+    return location->slot != FTH_NO_SLOT &&
+           fth_line_of(cache, location->slot)->number == location->line &&
+           !(request->sectors & ~fth_line_of(cache, location->slot)->valid) &&
            is_simple_read(bank, request);
 }
 
@@ -89,15 +92,41 @@ static FTH_INLINE void miss(const struct single_bank *bank, struct fth_port_acce
     fth_cache_level_report_eviction(access->next_level, &result);
     count_read(bank, request, UINT32_MAX, false, tally);
     level->forwards = true;
-    fth_cache_level_add_miss(level, bank->unit->mshr, access, request->sectors);
+    fth_cache_level_begin_miss(level, bank->unit->mshr, access);
+    if (bank->next_level->fetched)
+        tally->fetched += (unsigned)__builtin_popcountll(request->missing);
+    else
+        fth_cache_level_report_miss(access, request->sectors);
 }
 
-/* Processes simple reads from index `next` on until one is not simple or finds no free MSHR, and
- * returns its index. Hits do not move lines to other slots, so a series of them is checked before
- * the first is counted. *used_ports gets the number of ports taken in the unfinished step. */
-static size_t run_simple_reads(const struct single_bank *shared, size_t next, size_t end,
-                               size_t *used_ports, struct fth_read_tally *saved_tally,
-                               struct fth_port_access *access)
+/* Whether the request is a write of a line that a write-evict cache does not hold. */
+static FTH_INLINE bool is_write_of_absent(const struct single_bank *bank, size_t at)
+{
+    struct fth_cache_location *location = &bank->level->locations[at];
+    if (!bank->evicts || bank->requests[at].kind != FTH_TRACE_WRITE ||
+        bank->requests[at].flags & FTH_LINE_REQUEST_L1_FLAGS)
+        return false;
+    fth_cache_locate_again(bank->unit->cache, location);
+    return location->slot == FTH_NO_SLOT;
+}
+
+/* Forwards such a write. */
+static FTH_INLINE void forward_write(const struct single_bank *bank, struct fth_port_access *access)
+{
+    access->counts = &bank->counts[access->request->instruction];
+    fth_cache_level_count_write(bank->level, access, false);
+    fth_cache_level_report_miss(access, access->request->sectors);
+    if (bank->next_level->changed)
+        bank->next_level->changed(bank->next_level->context, access);
+}
+
+/* Processes simple reads and writes of absent lines from index `next` on until a request is neither
+ * or finds no free MSHR, and returns its index. Hits do not move lines to other slots, so a series
+ * of them is checked before the first is counted. *used_ports gets the number of ports taken in the
+ * unfinished step. */
+static size_t run_simple_requests(const struct single_bank *shared, size_t next, size_t end,
+                                  size_t *used_ports, struct fth_read_tally *saved_tally,
+                                  struct fth_port_access *access)
 {
     const struct single_bank copy = *shared,
                              *bank = &copy; /* a local copy, which no store can alias */
@@ -112,6 +141,11 @@ static size_t run_simple_reads(const struct single_bank *shared, size_t next, si
             next++;
         for (size_t i = first; i < next; i++)
             hit(bank, i, &tally);
+        while (next < end && is_write_of_absent(bank, next)) {
+            access->location = &level->locations[next];
+            access->request = &bank->requests[next++];
+            forward_write(bank, access);
+        }
         if (next == first) {
             if (next == end || !is_absent(bank, next) || fth_mshr_full(bank->unit->mshr))
                 break;
@@ -174,17 +208,16 @@ static FTH_INLINE void clear_absent(const struct single_bank *bank, uint32_t *wa
 
 /* Processes `count` requests in steps, until all of them are done. False: out of memory. */
 FTH_CLONES
-static bool run_requests(const struct single_bank *bank, size_t count,
-                         const struct fth_next_level *next_level)
+static bool run_requests(const struct single_bank *bank, size_t count)
 {
     struct fth_cache_level *level = bank->level;
-    struct fth_port_access access = {.unit = 0, .next_level = next_level};
+    struct fth_port_access access = {.unit = 0, .next_level = bank->next_level};
     struct fth_read_tally tally = {0};
     uint32_t *waiting = level->scheduled;
     size_t next = 0, waiting_count = 0, used_ports = 0;
     while ((waiting_count || next < count) && !level->failed) {
         if (!waiting_count && bank->fast_path)
-            next = run_simple_reads(bank, next, count, &used_ports, &tally, &access);
+            next = run_simple_requests(bank, next, count, &used_ports, &tally, &access);
         size_t left = 0, port = used_ports + waiting_count;
         for (size_t i = 0; i < waiting_count; i++) {
             if (!try_request(bank, &waiting[i], &tally, &access)) {
@@ -208,7 +241,7 @@ static bool run_requests(const struct single_bank *bank, size_t count,
         used_ports = 0;
         waiting_count = left;
     }
-    fth_read_tally_count(&tally, bank->counts);
+    fth_read_tally_count(&tally, bank->counts, bank->next_level);
     return !level->failed;
 }
 
@@ -217,14 +250,42 @@ bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_r
                                 struct fth_model_counts *counts,
                                 const struct fth_next_level *next_level)
 {
+    const bool fast_path =
+        level->shape.bypass != FTH_BYPASS_ALL && !level->shadow && !level->units[0].belady;
     const struct single_bank bank = {.level = level,
                                      .unit = &level->units[0],
                                      .requests = requests,
                                      .runs = runs,
                                      .counts = counts,
                                      .profile = level->totals.profile[0],
+                                     .next_level = next_level,
                                      .last = level->totals.profile_size - 1,
-                                     .fast_path = level->shape.bypass != FTH_BYPASS_ALL &&
-                                                  !level->shadow && !level->units[0].belady};
-    return run_requests(&bank, count, next_level);
+                                     .fast_path = fast_path,
+                                     .evicts = fast_path && level->shape.write == FTH_WRITE_EVICT};
+    return run_requests(&bank, count);
+}
+
+bool fth_cache_level_is_bypassed(const struct fth_cache_level *level,
+                                 const struct fth_next_level *next_level)
+{
+    return level->shape.bypass == FTH_BYPASS_ALL && level->unit_count == 1 && !level->shadow &&
+           !next_level->miss && !next_level->changed;
+}
+
+void fth_cache_level_run_bypassed(struct fth_cache_level *level, struct fth_line_request *requests,
+                                  size_t count, struct fth_model_counts *counts)
+{
+    const uint64_t steps = (count + level->shape.ports - 1) / level->shape.ports;
+    const size_t last = level->totals.profile_size - 1;
+    for (size_t i = 0; i < count; i++) {
+        struct fth_line_request *request = &requests[i];
+        const unsigned sectors = (unsigned)__builtin_popcountll(request->sectors);
+        request->missing = request->sectors;
+        counts[request->instruction].requests[request->kind]++;
+        counts[request->instruction].sectors[request->kind] += sectors;
+        level->totals.profile[request->kind != FTH_TRACE_READ][last] += sectors;
+    }
+    level->forwards = count > 0;
+    level->totals.steps += steps;
+    level->step += steps;
 }

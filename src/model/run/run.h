@@ -27,7 +27,7 @@ struct fth_issue_group {
     uint64_t first_warp; /* the group has the warps from this one on, one per scheduler */
 };
 
-/* Requests of one wave in the order of the trace. */
+/* Requests of one wave, or of several consecutive ones, in the order of the trace. */
 struct fth_issue_batch {
     struct fth_line_requests requests;
     struct fth_issue_group *groups;

@@ -58,6 +58,36 @@ void fth_issue_batch_fini(struct fth_issue_batch *batch)
     *batch = (struct fth_issue_batch){0};
 }
 
+/* Moves the groups of a batch to the end of another one. */
+static enum fth_status append_batch(struct fth_issue_batch *to, struct fth_issue_batch *from,
+                                    struct fth_error *error)
+{
+    const size_t first = to->requests.count;
+    for (size_t i = 0; i < from->requests.count; i++) {
+        struct fth_line_request request = from->requests.items[i];
+        const struct fth_cache_run *runs = from->requests.runs + request.run;
+        request.run = (uint32_t)to->requests.run_count;
+        if (!fth_line_requests_reserve(&to->requests))
+            return fth_no_memory(error, "model caches", NULL);
+        to->requests.items[to->requests.count++] = request;
+        for (uint32_t k = 0; k < request.run_count; k++) {
+            if (!fth_line_requests_reserve(&to->requests))
+                return fth_no_memory(error, "model caches", NULL);
+            to->requests.runs[to->requests.run_count++] = runs[k];
+        }
+    }
+    for (size_t i = 0; i < from->group_count; i++) {
+        if (!fth_grow((void **)&to->groups, to->group_count, &to->group_capacity,
+                      sizeof *to->groups))
+            return fth_no_memory(error, "model caches", NULL);
+        to->groups[to->group_count] = from->groups[i];
+        to->groups[to->group_count++].first += first;
+    }
+    to->requests.failed = to->requests.failed || from->requests.failed;
+    fth_issue_batch_clear(from);
+    return FTH_OK;
+}
+
 /* Gives a batch to the simulation, which leaves it empty. */
 static enum fth_status run_batch(struct wave_reader *reader, struct fth_issue_batch *batch,
                                  struct fth_error *error)
@@ -194,8 +224,18 @@ static enum fth_status run_window(struct wave_reader *reader, const struct windo
         status = add_to_window(reader, window, accesses, count, error);
     }
     fth_trace_cursor_close(cursor);
-    for (uint64_t i = 0; i < window->count && status == FTH_OK && !reader->enough; i++)
-        status = run_batch(reader, &reader->batches[i], error);
+    /* Each cache of a model is loaded into the host's caches once per batch, so small waves are
+     * joined to large batches. */
+    struct fth_issue_batch *joined = reader->batches;
+    for (uint64_t i = 1; i < window->count && status == FTH_OK && !reader->enough; i++) {
+        struct fth_issue_batch *batch = &reader->batches[i];
+        if (joined->requests.count + batch->requests.count > BATCH_REQUESTS)
+            status = run_batch(reader, joined, error);
+        if (status == FTH_OK && !reader->enough)
+            status = append_batch(joined, batch, error);
+    }
+    if (status == FTH_OK && !reader->enough)
+        status = run_batch(reader, joined, error);
     return status;
 }
 

@@ -2,7 +2,7 @@
  *
  * The blocks of the first wave start on the SMs that place.c gives; all SMs start at about the same
  * time. After that, a slot that has become free takes the next block of the grid. On an H200
- * (docs/methods/ placement.md), a GPC offers its free slots at regular intervals, and the GPCs take
+ * (docs/methods/placement.md), a GPC offers its free slots at regular intervals, and the GPCs take
  * turns; in a turn, each TPC of the GPC receives at most one block and the GPC at most
  * BLOCKS_PER_TURN. */
 #include "model/timed/timed.h"

@@ -1,49 +1,8 @@
-/* A calendar queue: a ring of buckets, one per cycle, each with a list of events. Adding and taking
- * an event take constant time, because almost all events are due within a few thousand cycles.
- * Later ones wait in a heap. They are moved to the ring as soon as it reaches their cycle, before
- * another event of this cycle can be added, so events of one cycle keep their order.
- *
- * A second position in the ring runs ahead of the next event. It lets callers load the data of
- * events into the host's caches before they are due. */
-#include "model/timed/timed.h"
+/* The parts of the queue of events that are rarely needed; event_queue.h has the others. */
+#include "model/timed/event_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    /* Buckets of the ring. Chosen: longer than the latency of memory under full load (about 5,000
-     * cycles), short enough to stay in the host's caches. */
-    RING = 1 << 13,
-    /* Maximum number of events that the second position is ahead. Chosen: processing these events
-     * takes several times the latency of the host's memory. */
-    MAX_AHEAD = 20
-};
-
-struct bucket {
-    uint32_t first, last; /* UINT32_MAX: empty */
-};
-
-struct event {
-    uint64_t time;
-    uint32_t next; /* event of the same bucket; UINT32_MAX: none */
-};
-
-struct fth_event_queue {
-    struct bucket buckets[RING];
-    uint64_t used[RING / 64]; /* one bit per bucket that is not empty */
-    struct event *events;     /* [events] */
-    uint64_t cycle;           /* the current one */
-    size_t in_ring;
-    /* The second position: the last event that fth_event_queue_ahead() gave, and its cycle.
-     * UINT32_MAX: it is before the first event of the cycle. */
-    uint32_t ahead;
-    uint64_t ahead_cycle;
-    uint32_t distance; /* events up to this one, with it */
-    uint32_t *late; /* [late_count] a binary heap: event i is due before events 2 i + 1, 2 i + 2 */
-    size_t late_count;
-    uint64_t *orders; /* [events] numbers the late events in the order in which they were added */
-    uint64_t added;   /* late events so far */
-};
 
 enum fth_status fth_event_queue_create(uint32_t events, struct fth_event_queue **out,
                                        struct fth_error *error)
@@ -52,12 +11,11 @@ enum fth_status fth_event_queue_create(uint32_t events, struct fth_event_queue *
     *out = queue;
     if (queue) {
         memset(queue->buckets, 0xff, sizeof queue->buckets);
-        queue->ahead = UINT32_MAX;
+        queue->late_cycle = UINT64_MAX;
         queue->events = calloc(events, sizeof *queue->events);
         queue->late = calloc(events, sizeof *queue->late);
-        queue->orders = calloc(events, sizeof *queue->orders);
     }
-    if (queue && queue->events && queue->late && queue->orders)
+    if (queue && queue->events && queue->late)
         return FTH_OK;
     fth_event_queue_destroy(queue);
     *out = NULL;
@@ -70,134 +28,125 @@ void fth_event_queue_destroy(struct fth_event_queue *queue)
         return;
     free(queue->events);
     free(queue->late);
-    free(queue->orders);
     free(queue);
 }
 
 /* ---- late events ---- */
 
-static uint64_t cycle_of(const struct fth_event_queue *queue, uint32_t event)
+static bool is_before(const struct fth_late_event *a, const struct fth_late_event *b)
 {
-    return queue->events[event].time >> FTH_CYCLE_SHIFT;
+    const uint64_t x = a->time >> FTH_CYCLE_SHIFT, y = b->time >> FTH_CYCLE_SHIFT;
+    return x != y ? x < y : a->order < b->order;
 }
 
-static bool is_before(const struct fth_event_queue *queue, uint32_t a, uint32_t b)
+static void set_late_cycle(struct fth_event_queue *queue)
 {
-    const uint64_t x = cycle_of(queue, a), y = cycle_of(queue, b);
-    return x != y ? x < y : queue->orders[a] < queue->orders[b];
+    queue->late_cycle = queue->late_count ? queue->late[0].time >> FTH_CYCLE_SHIFT : UINT64_MAX;
 }
 
-static void add_late(struct fth_event_queue *queue, uint32_t event)
+static void add_late(struct fth_event_queue *queue, uint32_t event, uint64_t time)
 {
+    const struct fth_late_event added = {time, queue->added++, event};
     size_t at = queue->late_count++;
-    queue->orders[event] = queue->added++;
-    for (; at && is_before(queue, event, queue->late[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at && is_before(&added, &queue->late[(at - 1) / 2]); at = (at - 1) / 2)
         queue->late[at] = queue->late[(at - 1) / 2];
-    queue->late[at] = event;
+    queue->late[at] = added;
+    set_late_cycle(queue);
 }
 
 /* Removes the late event that is due first. There is one. */
-static uint32_t take_late(struct fth_event_queue *queue)
+static struct fth_late_event take_late(struct fth_event_queue *queue)
 {
-    const uint32_t first = queue->late[0], moved = queue->late[--queue->late_count];
+    const struct fth_late_event first = queue->late[0], moved = queue->late[--queue->late_count];
     size_t at = 0;
     for (size_t child = 1; child < queue->late_count; child = 2 * at + 1) {
         if (child + 1 < queue->late_count &&
-            is_before(queue, queue->late[child + 1], queue->late[child]))
+            is_before(&queue->late[child + 1], &queue->late[child]))
             child++;
-        if (!is_before(queue, queue->late[child], moved))
+        if (!is_before(&queue->late[child], &moved))
             break;
         queue->late[at] = queue->late[child];
         at = child;
     }
     queue->late[at] = moved;
+    set_late_cycle(queue);
     return first;
 }
 
-/* ---- the ring ---- */
-
-static void add_to_ring(struct fth_event_queue *queue, uint32_t event)
+void fth_event_queue_move_late(struct fth_event_queue *queue)
 {
-    const uint64_t cycle = cycle_of(queue, event);
-    const uint32_t index = (uint32_t)(cycle % RING);
-    struct bucket *bucket = &queue->buckets[index];
-    queue->events[event].next = UINT32_MAX;
-    if (bucket->first == UINT32_MAX)
-        bucket->first = event;
-    else
-        queue->events[bucket->last].next = event;
-    bucket->last = event;
-    queue->used[index / 64] |= UINT64_C(1) << (index % 64);
+    while (queue->late_count && queue->late_cycle - queue->cycle < FTH_EVENT_RING) {
+        const struct fth_late_event moved = take_late(queue);
+        fth_event_queue_add_to_ring(queue, moved.event, moved.time);
+    }
+}
+
+bool fth_event_queue_skip(struct fth_event_queue *queue)
+{
+    if (!queue->late_count)
+        return false;
+    queue->cycle = queue->front_cycle = queue->late_cycle;
+    fth_event_queue_move_late(queue);
+    fth_event_queue_fill_front(queue);
+    return true;
+}
+
+/* ---- the front ---- */
+
+/* Moves the last event of the front back to the beginning of its bucket. */
+static void push_back(struct fth_event_queue *queue)
+{
+    const struct fth_soon *last = fth_event_queue_soon(queue, queue->front_count - 1);
+    const uint32_t tick = (uint32_t)last->time % FTH_TICKS_PER_CYCLE;
+    queue->front_count--;
+    queue->front_cycle = last->time >> FTH_CYCLE_SHIFT;
+    const uint32_t index = (uint32_t)queue->front_cycle % FTH_EVENT_RING;
+    struct fth_event_bucket *bucket = &queue->buckets[index];
+    queue->events[last->event] = (struct fth_event){bucket->first, tick};
+    if (bucket->first == FTH_NO_EVENT) {
+        bucket->last = last->event;
+        queue->used[index / 64] |= UINT64_C(1) << (index % 64);
+    }
+    bucket->first = last->event;
     queue->in_ring++;
-    if (cycle < queue->ahead_cycle)
-        queue->distance++;
 }
 
-void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t time)
+/* Inserts an event into the front, before the first one that is due in a later cycle. Moves the
+ * events before this place if they are less than half of the front; otherwise, those after it. */
+static void insert(struct fth_event_queue *queue, uint32_t event, uint64_t time)
 {
-    const uint64_t present = queue->cycle << FTH_CYCLE_SHIFT;
-    queue->events[event].time = time > present ? time : present;
-    if (cycle_of(queue, event) - queue->cycle < RING)
-        add_to_ring(queue, event);
-    else
-        add_late(queue, event);
-}
-
-/* Returns the first cycle from `cycle` on whose bucket is not empty. There is one. */
-static uint64_t find_used(const struct fth_event_queue *queue, uint64_t cycle)
-{
-    const uint64_t start = cycle % RING;
-    uint64_t word = start / 64;
-    uint64_t bits = queue->used[word] >> (start % 64) << (start % 64);
-    while (!bits) {
-        word = (word + 1) % (RING / 64);
-        bits = queue->used[word];
-    }
-    return cycle + (word * 64 + (uint64_t)__builtin_ctzll(bits) - start) % RING;
-}
-
-bool fth_event_queue_take(struct fth_event_queue *queue, uint32_t *event, uint64_t *time)
-{
-    if (!queue->in_ring && !queue->late_count)
-        return false;
-    /* All late events are due after those in the ring. */
-    if (queue->in_ring)
-        queue->cycle = find_used(queue, queue->cycle);
-    else
-        queue->cycle = cycle_of(queue, queue->late[0]);
-    while (queue->late_count && cycle_of(queue, queue->late[0]) - queue->cycle < RING)
-        add_to_ring(queue, take_late(queue));
-    const uint32_t index = (uint32_t)(queue->cycle % RING);
-    struct bucket *bucket = &queue->buckets[index];
-    *event = bucket->first;
-    *time = queue->events[*event].time;
-    bucket->first = queue->events[*event].next;
-    if (bucket->first == UINT32_MAX)
-        queue->used[index / 64] &= ~(UINT64_C(1) << (index % 64));
-    queue->in_ring--;
-    if (queue->distance <= 1) { /* the second position must not be behind */
-        queue->ahead = UINT32_MAX;
-        queue->ahead_cycle = queue->cycle;
-        queue->distance = 0;
+    const uint64_t cycle = time >> FTH_CYCLE_SHIFT;
+    const uint32_t half = queue->front_count++ / 2;
+    uint32_t before = 0;
+    while (before < half && fth_event_queue_soon(queue, before)->time >> FTH_CYCLE_SHIFT <= cycle)
+        before++;
+    if (before < half) {
+        queue->front_first--;
+        for (uint32_t i = 0; i < before; i++)
+            *fth_event_queue_soon(queue, i) = *fth_event_queue_soon(queue, i + 1);
     } else {
-        queue->distance--;
+        before = queue->front_count - 1;
+        for (; before > half; before--) {
+            const struct fth_soon *earlier = fth_event_queue_soon(queue, before - 1);
+            if (earlier->time >> FTH_CYCLE_SHIFT <= cycle)
+                break;
+            *fth_event_queue_soon(queue, before) = *earlier;
+        }
     }
-    return true;
+    *fth_event_queue_soon(queue, before) = (struct fth_soon){time, event, 0, NULL};
 }
 
-bool fth_event_queue_ahead(struct fth_event_queue *queue, uint32_t *event)
+void fth_event_queue_add_elsewhere(struct fth_event_queue *queue, uint32_t event, uint64_t time)
 {
-    if (queue->distance >= MAX_AHEAD || queue->distance >= queue->in_ring)
-        return false;
-    uint32_t next = UINT32_MAX;
-    if (queue->ahead != UINT32_MAX)
-        next = queue->events[queue->ahead].next;
-    if (next == UINT32_MAX) {
-        const bool passed = queue->ahead != UINT32_MAX;
-        queue->ahead_cycle = find_used(queue, queue->ahead_cycle + passed);
-        next = queue->buckets[queue->ahead_cycle % RING].first;
+    const uint64_t cycle = time >> FTH_CYCLE_SHIFT;
+    if (cycle - queue->cycle >= FTH_EVENT_RING) {
+        add_late(queue, event, time);
+        return;
     }
-    queue->ahead = *event = next;
-    queue->distance++;
-    return true;
+    if (queue->front_count == FTH_EVENT_FRONT)
+        push_back(queue);
+    if (cycle < queue->front_cycle)
+        insert(queue, event, time);
+    else
+        fth_event_queue_add_to_ring(queue, event, time);
 }

@@ -5,15 +5,14 @@
  *   timing.c        costs in ticks, from the parameters
  *   streams.c       reads the trace: the accesses of each warp of the resident blocks
  *   patterns.c      coalesces them
- *   event_queue.c   what happens next
+ *   event_queue.c   what happens next; most of it is in event_queue.h
  *   dispatch.c      which block starts where and when
  *   warps.c         when a warp issues its next access
  *   timed_cache.c   a cache whose sectors can be in flight
- *   timed_l1.c      the L1s
- *   timed_l2.c      joining of reads, the sides of the L2, and memory
- *   timed_run.c     runs launches and collects their counts
- *   sample.c        simulates the beginning of a launch only
- *   families.c      simulates some of the launches of a kernel only
+ *   timed_l1.c      the L1s; timed_l1_create.c creates them and gives their counts
+ *   timed_l2.c      joining of reads, the sides of the L2, and memory; timed_l2_create.c creates
+ * them timed_run.c     runs launches and collects their counts sample.c        simulates the
+ * beginning of a launch only families.c      simulates some of the launches of a kernel only
  *
  * It is no simulation of every cycle: docs/model/time.md lists what it leaves out. All times are
  * integers, so results are the same on all machines. */
@@ -236,24 +235,6 @@ const struct fth_cache_run *fth_streams_runs(const struct fth_timed_access *acce
 const uint64_t *fth_streams_warps(const struct fth_streams *streams);
 uint64_t fth_streams_loaded(const struct fth_streams *streams);
 
-/* ---- event_queue.c ---- */
-
-/* Events in the order of their times, in whole cycles; events of one cycle in the order in which
- * they were added. An event is a number; each number is in the queue at most once. */
-struct fth_event_queue;
-
-FTH_MUST_USE enum fth_status fth_event_queue_create(uint32_t events, struct fth_event_queue **queue,
-                                                    struct fth_error *error);
-void fth_event_queue_destroy(struct fth_event_queue *queue);
-/* Adds an event. A time that has passed counts as the present one. */
-void fth_event_queue_add(struct fth_event_queue *queue, uint32_t event, uint64_t time);
-/* Removes the next event and gives its time in ticks. False: there is none. */
-bool fth_event_queue_take(struct fth_event_queue *queue, uint32_t *event, uint64_t *time);
-/* Gives an event that is due soon, and stays in the queue. Repeated calls give the events in their
- * order, until the last one is 20 events ahead. Events that are added before it afterwards are not
- * given. False: no event to give. */
-bool fth_event_queue_ahead(struct fth_event_queue *queue, uint32_t *event);
-
 /* ---- dispatch.c ---- */
 
 /* Slots for resident blocks, and which slot receives the next block of the grid. */
@@ -290,27 +271,76 @@ struct fth_slot_flight {
     uint32_t partial; /* in the L2: sectors that are written in part */
 };
 
+/* What the last read of another side that fetched sectors of a line has fetched, and when it
+ * arrived at the home side. Earlier accesses to the home side miss these sectors, although the
+ * model handles them later. */
+struct fth_late_fetch {
+    uint64_t from;
+    uint32_t sectors;
+};
+
+/* What a cache with dirty sectors, the L2, keeps of a slot in addition. */
+struct fth_slot_extra {
+    struct fth_slot_flight flight;
+    struct fth_late_fetch late;
+};
+
 /* A cache whose sectors can be in flight. */
 struct fth_timed_cache {
     struct fth_cache *cache;
-    struct fth_slot_flight *flight; /* [slots]; set when a line is placed in the slot */
+    char *flight; /* of slot 0; see fth_flight_of() */
+    unsigned flight_shift;
     size_t slots;
 };
+
+/* What is in flight of a slot; set when a line is placed there. */
+static inline struct fth_slot_flight *fth_flight_of(const struct fth_timed_cache *timed,
+                                                    size_t slot)
+{
+    return (struct fth_slot_flight *)(void *)(timed->flight + (slot << timed->flight_shift));
+}
+/* Only for a cache with dirty sectors. */
+static inline struct fth_late_fetch *fth_late_of(const struct fth_timed_cache *timed, size_t slot)
+{
+    return &((struct fth_slot_extra *)(void *)fth_changed_of(timed->cache, slot)->extra)->late;
+}
 
 FTH_MUST_USE enum fth_status fth_timed_cache_init(struct fth_timed_cache *cache,
                                                   const struct fth_shape *shape, uint64_t seed,
                                                   uint64_t copies, struct fth_error *error);
 void fth_timed_cache_fini(struct fth_timed_cache *cache);
-/* Empties a cache. */
-void fth_timed_cache_clear(struct fth_timed_cache *cache);
+/* Lets everything arrive that is in flight. */
+void fth_timed_cache_land(struct fth_timed_cache *cache);
 /* Like fth_cache_prepare() and fth_cache_prepare_slot(), together with what the model with time and
- * the shadow (NULL: none) keep of the line. The second one returns whether the cache probably holds
- * the line. */
-void fth_timed_cache_prepare(const struct fth_timed_cache *cache, const struct fth_shadow *shadow,
-                             const struct fth_timed_line *line);
-bool fth_timed_cache_prepare_slot(const struct fth_timed_cache *cache,
-                                  const struct fth_shadow *shadow,
-                                  const struct fth_timed_line *line, bool writes);
+ * the shadow (NULL: none) keep of a line in the set `set`. */
+static inline void fth_timed_cache_prepare(const struct fth_timed_cache *timed,
+                                           const struct fth_shadow *shadow, uint32_t set,
+                                           const struct fth_timed_line *line)
+{
+    if (timed->cache->clock)
+        fth_cache_prepare(timed->cache, 0, line->line);
+    else
+        fth_cache_prepare_set(timed->cache, set, line->line >> timed->cache->line_shift);
+    if (shadow)
+        fth_shadow_prepare(shadow, line->line, FTH_NO_SLOT);
+}
+static inline uint32_t fth_timed_cache_prepare_slot(const struct fth_timed_cache *timed,
+                                                    const struct fth_shadow *shadow, uint32_t set,
+                                                    const struct fth_timed_line *line, bool writes,
+                                                    bool *found)
+{
+    const struct fth_cache *cache = timed->cache;
+    const uint32_t slot = fth_cache_prepare_slot(cache, set, line->line, found);
+    if (!cache->has_dirty)
+        fth_prefetch(fth_flight_of(timed, slot));
+    if (writes && line->run_count && cache->written)
+        fth_prefetch(&cache->written[slot * cache->byte_words]);
+    if (shadow) {
+        fth_shadow_prepare(shadow, line->line, slot);
+        fth_shadow_prepare_entry(shadow, line->line, FTH_NO_SLOT);
+    }
+    return slot;
+}
 
 /* Returns those of `sectors` that are still in flight at `now`. */
 static inline uint32_t fth_flight_pending(const struct fth_slot_flight *flight, uint32_t sectors,
@@ -349,6 +379,8 @@ static inline void fth_totals_add(struct fth_cache_level_totals *totals,
 struct fth_timed_request {
     uint64_t issued; /* time of the event in which its access is processed */
     uint32_t sm, instruction;
+    uint32_t access; /* its number among those of the SM; wraps around */
+    uint32_t before; /* number of the last access of its scheduler that sent reads; 0: none */
     const struct fth_timed_line *line;
     const struct fth_cache_run *runs; /* [line->run_count] */
 };
@@ -369,11 +401,20 @@ FTH_MUST_USE enum fth_status fth_timed_l2_diagnose(struct fth_timed_l2 *l2,
 bool fth_timed_l2_failed(const struct fth_timed_l2 *l2);
 /* Begins a launch at time 0. `cold`: with an empty L2. */
 void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing, bool cold);
-/* A read of sectors that an SM sends at `now`. Returns when the data is back at the SM. *fetched
- * are the sectors that the L2 has already fetched for earlier parts of the same request; it gets
- * those that are fetched now. */
+/* A request of an SM to the L2. Several misses in a line can be parts of one request. */
+struct fth_sent_read {
+    uint64_t line;
+    uint64_t sent;    /* when it begins to pass the port of the SM */
+    uint32_t sectors; /* of all parts; 0: none so far */
+    uint32_t fetched; /* that the L2 has fetched for it */
+    uint32_t access;  /* number of the last access of the SM that has added a part */
+    uint32_t number;  /* among the requests of the SM */
+    bool joined;      /* its first part was joined with a read of another SM */
+};
+/* A read of sectors of sent->line that an SM sends at `now`, as the next part of a request. Returns
+ * when the data is back at the SM. */
 uint64_t fth_timed_l2_read(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
-                           uint32_t sectors, uint64_t now, uint32_t *fetched);
+                           uint32_t sectors, uint64_t now, struct fth_sent_read *sent);
 /* Returns when the port of an SM can take the next request. */
 uint64_t fth_timed_l2_port(const struct fth_timed_l2 *l2, uint32_t sm);
 /* A write that an SM sends at `now`. `counted`: the sectors that did not merge with those of an
@@ -385,7 +426,7 @@ uint64_t fth_timed_l2_atomic(struct fth_timed_l2 *l2, const struct fth_timed_req
 /* Prefetch the state that a request will need into the host's caches: first the sets of its line,
  * some time later the slot of the line. The model's state does not change. */
 void fth_timed_l2_prepare(const struct fth_timed_l2 *l2, uint32_t sm,
-                          const struct fth_timed_line *line);
+                          const struct fth_timed_line *line, bool writes);
 void fth_timed_l2_prepare_slot(const struct fth_timed_l2 *l2, uint32_t sm,
                                const struct fth_timed_line *line, bool writes);
 /* [instructions + 1]; the last one has the write-backs. */
@@ -420,6 +461,9 @@ FTH_MUST_USE enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s,
                                                  const struct fth_setting *setting,
                                                  const struct fth_timing *timing,
                                                  struct fth_timed_l2 *l2, struct fth_error *error);
+/* Until when the last line that waited for storage in each L1 waited: [sms]; 0: none did. Valid
+ * until the L1s are destroyed. */
+const uint64_t *fth_timed_l1s_waits_until(const struct fth_timed_l1s *l1s);
 /* Whether accesses can have rows (fth_access_rows()). */
 bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s);
 /* Computes the rows of lines. */
@@ -432,10 +476,12 @@ struct fth_l1_times {
                     * the access then leaves the queue of its scheduler */
     uint64_t done; /* the data has arrived */
 };
-/* Performs all requests of an access that an SM issues at `now`. False: out of memory. */
+/* Performs all requests of an access that an SM issues at `now`. *sent is the number of the last
+ * access of its scheduler that sent reads, with which misses can merge, or 0; it is updated. False:
+ * out of memory. */
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, struct fth_l1_times *times);
+                          uint64_t now, uint32_t *sent, struct fth_l1_times *times);
 /* Prefetch the state that an access of an SM will need into the host's caches, in three steps: the
  * rows of its L1, the sets of the L2, and the slots of the L2. The second step returns which of the
  * first lines of the access will probably go to the L2, one bit per line. The third step needs
@@ -523,6 +569,8 @@ const struct fth_launch_estimate *fth_families_get(struct fth_families *families
 
 /* ---- warps.c ---- */
 
+struct fth_event_queue;
+
 /* What the warps of a launch work with. */
 struct fth_warps_context {
     const struct fth_trace *trace;
@@ -551,9 +599,9 @@ FTH_MUST_USE enum fth_status fth_warps_start_block(struct fth_warps *warps, uint
 /* The event of a warp: issues its next access. */
 FTH_MUST_USE enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
                                            struct fth_error *error);
-/* Loads what the events of warps will need into the host's caches; changes nothing else. To be
- * called with the events of fth_event_queue_ahead(). */
-void fth_warps_prepare(struct fth_warps *warps, uint32_t event);
+/* Loads what the next events of warps will need into the host's caches; changes nothing else. To be
+ * called for each event that is taken from the queue. */
+void fth_warps_prepare(struct fth_warps *warps);
 /* The accesses that were performed so far, and those of them that are not further parts of an
  * instruction (FTH_TRACE_CONTINUES). */
 uint64_t fth_warps_accesses(const struct fth_warps *warps);

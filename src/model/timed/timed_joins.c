@@ -14,16 +14,18 @@ enum fth_status fth_joins_init(struct fth_join_units *joins, const struct fth_mo
                         &joins->group_sms, error));
     for (size_t i = 0; i < joins->group_sms; i++)
         groups = joins->group_of_sm[i] >= groups ? joins->group_of_sm[i] + 1 : groups;
-    const size_t count = (size_t)groups * FTH_JOIN_SLOTS + 1;
-    joins->reads = calloc(count, sizeof *joins->reads);
-    if (!joins->reads)
+    const size_t count = (size_t)groups * FTH_JOIN_SLOTS + 1; /* one more, to align them */
+    char *memory = fth_arena_array(&joins->memory, count, sizeof *joins->reads);
+    if (!memory)
         return fth_no_memory(error, "model caches", NULL);
-    fth_memory_use_large_pages(joins->reads, count * sizeof *joins->reads); /* in random order */
+    const size_t rest = (uintptr_t)memory % sizeof *joins->reads;
+    joins->reads =
+        (struct fth_pending_read *)(void *)(memory + (rest ? sizeof *joins->reads - rest : 0));
     return FTH_OK;
 }
 
 void fth_joins_fini(struct fth_join_units *joins)
 {
     free(joins->group_of_sm);
-    free(joins->reads);
+    fth_arena_fini(&joins->memory);
 }

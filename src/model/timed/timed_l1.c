@@ -3,22 +3,15 @@
  * hits. A read of a sector in flight counts as a hit, but waits until the sector arrives. Two kinds
  * of requests merge on the way to the L2:
  *
- *   reads   Misses in one line become one request of the L2 if they follow each
- *           other closely. If the L2 fetches two sectors for the first of them, the second one
- *           then also counts as a miss of the L2. The time within which they merge varies: it is
- *           evenly distributed up to the parameter time.merge_cycles. Fitted to an H200
- *           (docs/results/model-heldout.md).
+ *   reads   A miss becomes a part of an earlier request of its line if its access follows the
+ *           access of that request, or if that request still waits behind many others. If the L2
+ *           fetches two sectors for the first part, it counts the second sector as a miss, too.
  *   stores  A store to the same line as the previous store of the SM, at most
  *           time.store_merge_cycles after it, becomes part of the same request: sectors that both
  *           have count once. */
-#include "model/timed/timed.h"
+#include "model/timed/timed_l1.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* Sizes of the tables of requests that can merge, per SM: powers of two. Chosen: more than an L1
- * sends within the time in which requests merge. */
-enum { READ_SLOTS = 64 };
 
 /* Maximum number of lines of all L1s for which they are copies in one structure. Chosen: much more
  * than GPUs have, and less than a cache can have. */
@@ -37,93 +30,11 @@ enum { MAX_LOOKUP_LEAD_CYCLES = 64 };
  * because it keeps only some misses that it has not sent yet. Fitted to an H200. */
 enum { MAX_PORT_LEAD_CYCLES = 256 };
 
-/* The last read of a line that missed. */
-struct recent_read {
-    uint64_t line, until;
-    uint32_t fetched; /* sectors that the L2 has fetched for it */
-};
-
-/* The last store. */
-struct recent_store {
-    uint64_t line, until;
-    uint32_t sectors;
-};
-
-struct l1 {
-    struct fth_timed_cache *cache; /* its own one, or that of all L1s */
-    uint32_t first_set, first_row; /* of this L1 in the cache */
-    bool used;                     /* in this launch */
-    struct fth_shadow *shadow;     /* NULL: not yet used, or the causes of misses are not wanted */
-    uint64_t tags_free_at;         /* when it can look up the next access */
-    uint64_t hits_free_at;         /* when it has delivered the data of all hits */
-    uint64_t data_free_at;         /* the same of all accesses, as if none had to wait for the L2 */
-    struct recent_store store;
-    struct recent_read reads[READ_SLOTS];
-};
-
-struct fth_timed_l1s {
-    struct l1 *l1s; /* [sms] */
-    uint64_t sms;
-    /* [sms] `cache` is NULL before its first use. If the L1s are copies in one structure, only the
-     * first one is used. */
-    struct fth_timed_cache *caches;
-    uint64_t copies;
-    uint64_t rows; /* per L1 in one structure; 0: there is none */
-    struct fth_shape shape;
-    struct fth_timing timing;
-    struct fth_timed_l2 *l2;
-    struct fth_curves *curves;       /* NULL: not wanted */
-    struct fth_model_counts *counts; /* [instructions + 1] */
-    size_t instructions;
-    struct fth_model_misses *misses; /* [instructions + 1]; NULL: not wanted */
-    struct fth_cache_level_totals totals;
-};
-
-enum fth_status fth_timed_l1s_create(uint64_t sms, size_t instructions, struct fth_timed_l1s **out,
-                                     struct fth_error *error)
-{
-    struct fth_timed_l1s *l1s = calloc(1, sizeof *l1s);
-    *out = l1s;
-    if (l1s) {
-        l1s->sms = sms;
-        l1s->instructions = instructions;
-        l1s->l1s = calloc((size_t)sms, sizeof *l1s->l1s);
-        l1s->caches = calloc((size_t)sms, sizeof *l1s->caches);
-        l1s->counts = calloc(instructions + 1, sizeof *l1s->counts);
-    }
-    if (l1s && l1s->l1s && l1s->caches && l1s->counts)
-        return FTH_OK;
-    fth_timed_l1s_destroy(l1s);
-    *out = NULL;
-    return fth_no_memory(error, "model caches", NULL);
-}
-
-void fth_timed_l1s_destroy(struct fth_timed_l1s *l1s)
-{
-    if (!l1s)
-        return;
-    for (uint64_t i = 0; l1s->caches && i < l1s->sms; i++)
-        fth_timed_cache_fini(&l1s->caches[i]);
-    for (uint64_t i = 0; l1s->l1s && i < l1s->sms; i++)
-        fth_shadow_destroy(l1s->l1s[i].shadow);
-    fth_totals_fini(&l1s->totals);
-    free(l1s->misses);
-    free(l1s->l1s);
-    free(l1s->caches);
-    free(l1s->counts);
-    free(l1s);
-}
-
-enum fth_status fth_timed_l1s_diagnose(struct fth_timed_l1s *l1s, struct fth_error *error)
-{
-    l1s->misses = calloc(l1s->instructions + 1, sizeof *l1s->misses);
-    return l1s->misses ? FTH_OK : fth_no_memory(error, "model caches", NULL);
-}
-
-struct fth_model_misses *fth_timed_l1s_misses(struct fth_timed_l1s *l1s)
-{
-    return l1s->misses;
-}
+/* A miss can merge with one of the last MERGE_REQUESTS requests of the SM: if the access of the
+ * request is followed by that of the miss, or if the request will be sent more than
+ * MERGE_LEAD_CYCLES later, so that about 50 others are before it. Measured on an H200
+ * (docs/results/h200/requests.md). */
+enum { MERGE_REQUESTS = 24, MERGE_LEAD_CYCLES = 55 };
 
 /* Decides whether the L1s are copies in one structure. */
 static void place_l1s(struct fth_timed_l1s *l1s)
@@ -167,6 +78,7 @@ enum fth_status fth_timed_l1s_begin(struct fth_timed_l1s *l1s, const struct fth_
     for (uint64_t sm = 0; sm < l1s->sms; sm++) {
         l1s->l1s[sm].used = false;
         l1s->l1s[sm].tags_free_at = 0;
+        l1s->waits_until[sm] = 0;
         l1s->l1s[sm].hits_free_at = 0;
         l1s->l1s[sm].data_free_at = 0;
         if (l1s->caches[sm].cache)
@@ -195,30 +107,8 @@ static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
     l1->used = true;
     memset(l1->reads, 0, sizeof l1->reads);
     l1->store = (struct recent_store){0};
+    l1->accesses = l1->requests = l1->sent = l1->last = 0;
     return true;
-}
-
-struct fth_model_counts *fth_timed_l1s_counts(struct fth_timed_l1s *l1s)
-{
-    return l1s->counts;
-}
-
-const struct fth_cache_level_totals *fth_timed_l1s_totals(const struct fth_timed_l1s *l1s)
-{
-    return &l1s->totals;
-}
-
-void fth_timed_l1s_set_curves(struct fth_timed_l1s *l1s, struct fth_curves *curves)
-{
-    l1s->curves = curves;
-}
-
-void fth_timed_l1s_reset_counts(struct fth_timed_l1s *l1s)
-{
-    memset(l1s->counts, 0, (l1s->instructions + 1) * sizeof *l1s->counts);
-    if (l1s->misses)
-        memset(l1s->misses, 0, (l1s->instructions + 1) * sizeof *l1s->misses);
-    fth_totals_clear(&l1s->totals);
 }
 
 void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t wavefronts,
@@ -229,6 +119,11 @@ void fth_timed_l1s_add_shared(struct fth_timed_l1s *l1s, uint32_t sm, uint32_t w
     const uint64_t begin = fth_later(now, fth_later(l1->tags_free_at, l1->hits_free_at));
     l1->tags_free_at = l1->hits_free_at = begin + busy;
     l1->data_free_at = fth_later(l1->data_free_at, begin) + busy;
+}
+
+const uint64_t *fth_timed_l1s_waits_until(const struct fth_timed_l1s *l1s)
+{
+    return l1s->waits_until;
 }
 
 bool fth_timed_l1s_have_rows(const struct fth_timed_l1s *l1s)
@@ -283,7 +178,7 @@ static void note_use(const struct l1 *l1, const struct fth_timed_line *line,
 {
     if (l1->shadow && location->slot != FTH_NO_SLOT)
         fth_shadow_use(l1->shadow, line->line, location->slot,
-                       l1->cache->cache->lines[location->slot].valid & line->sectors);
+                       fth_line_of(l1->cache->cache, location->slot)->valid & line->sectors);
 }
 
 /* Drops the line of a request, not to replace it. */
@@ -292,7 +187,7 @@ static void drop_line(const struct l1 *l1, const struct fth_timed_line *line,
 {
     struct fth_cache *cache = l1->cache->cache;
     if (l1->shadow && location->slot != FTH_NO_SLOT)
-        fth_shadow_remove(l1->shadow, line->line, cache->lines[location->slot].valid);
+        fth_shadow_remove(l1->shadow, line->line, fth_line_of(cache, location->slot)->valid);
     fth_cache_drop(cache, location);
 }
 
@@ -310,37 +205,59 @@ static void count_misses(const struct fth_timed_l1s *l1s, const struct fth_timed
         fth_shadow_miss_again(l1->shadow, line->line, flying, misses);
 }
 
-/* Returns the entry for reads of a line in the table of an SM. */
-static struct recent_read *find_recent(const struct fth_timed_l1s *l1s, uint32_t sm, uint64_t line)
+/* Returns the entry for requests of a line in the table of an SM. */
+static struct fth_sent_read *find_sent(const struct fth_timed_l1s *l1s, uint32_t sm, uint64_t line)
 {
     const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
     return &l1s->l1s[sm].reads[hash >> 58 & (READ_SLOTS - 1)];
 }
 
-/* Sends a read to the L2, or merges it with the last one of the line. */
+/* Whether a miss becomes a part of a request. */
+static bool merges(const struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
+                   const struct fth_sent_read *sent, uint64_t now)
+{
+    const struct l1 *l1 = &l1s->l1s[request->sm];
+    const uint64_t lead = MERGE_LEAD_CYCLES * l1s->timing.l1_cycle;
+    const bool follows = sent->access == l1->last || sent->access == request->before;
+    return sent->sectors && sent->line == request->line->line &&
+           l1->requests - sent->number <= MERGE_REQUESTS &&
+           (sent->sent > now + lead || (follows && now < sent->sent + l1s->timing.read_merge));
+}
+
+/* Sends a read to the L2, or merges it with an earlier one of the line. */
 static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                           uint32_t sectors, uint64_t now)
 {
     const uint64_t line = request->line->line;
-    struct recent_read *recent = find_recent(l1s, request->sm, line);
-    if (recent->line == line && now < recent->until)
-        return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
-    const uint64_t window =
-        fth_draw(line, now >> FTH_CYCLE_SHIFT).first * l1s->timing.read_merge >> 16;
-    *recent = (struct recent_read){.line = line, .until = now + window};
-    return fth_timed_l2_read(l1s->l2, request, sectors, now, &recent->fetched);
+    struct l1 *l1 = &l1s->l1s[request->sm];
+    struct fth_sent_read *sent = find_sent(l1s, request->sm, line);
+    if (!merges(l1s, request, sent, now))
+        *sent = (struct fth_sent_read){.line = line, .number = l1->requests++};
+    sent->access = l1->sent = request->access;
+    return fth_timed_l2_read(l1s->l2, request, sectors, now, sent);
 }
 
 /* When the parts of a line request happen. */
 struct line_times {
-    uint64_t lookup;
+    uint64_t lookup;  /* if no line of the access waits for storage */
+    uint64_t waited;  /* time that lines of the access have waited so far */
     uint64_t hit;     /* when the data of the line arrives if it is a hit */
     uint64_t backlog; /* time that data from the L2 waits */
 };
 
+/* Returns when the data of a miss arrives that the L2 would deliver at `arrival`, if its line waits
+ * for storage: as if the L1 sent the request after the wait, to a memory without other requests. */
+static uint64_t delay(const struct fth_timed_l1s *l1s, uint64_t arrival,
+                      const struct line_times *times)
+{
+    const struct fth_timing *timing = &l1s->timing;
+    const uint64_t idle = 2 * (timing->to_join + timing->to_l2) + timing->to_memory;
+    return fth_later(arrival,
+                     times->lookup + times->waited + FTH_MIN(arrival - times->lookup, idle));
+}
+
 static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                          struct fth_cache_location location, const struct line_times *times,
-                          bool *hit)
+                          struct fth_cache_location location, struct line_times *times, bool *hit)
 {
     struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     const uint32_t sectors = request->line->sectors;
@@ -350,19 +267,26 @@ static uint64_t read_line(struct fth_timed_l1s *l1s, const struct fth_timed_requ
     const bool allocates = !(request->line->flags & FTH_LINE_REQUEST_NO_ALLOCATE);
     const bool fresh = location.slot == FTH_NO_SLOT;
     const uint32_t flying =
-        held ? fth_flight_pending(&cache->flight[location.slot], held, times->hit) : 0;
+        held ? fth_flight_pending(fth_flight_of(cache, location.slot), held, times->hit) : 0;
     uint32_t distance = UINT32_MAX;
-    uint64_t arrival = flying ? cache->flight[location.slot].ready : 0;
-    if (missing)
-        arrival = fth_later(arrival, send_read(l1s, request, missing, times->lookup));
+    uint64_t arrival = flying ? fth_flight_of(cache, location.slot)->ready : 0;
     count_misses(l1s, request, !fresh, missing, flying);
     if (held || allocates) {
         struct fth_cache_result result;
         fth_cache_fill(cache->cache, &location, allocates ? missing : 0, &result);
         distance = result.distance;
-        if (missing && allocates)
-            fth_flight_add(&cache->flight[location.slot], fresh, missing, times->lookup, arrival);
         note_use(&l1s->l1s[request->sm], request->line, &location);
+        times->waited = fth_cache_time(cache->cache, times->lookup + times->waited) - times->lookup;
+    }
+    if (missing) {
+        arrival =
+            fth_later(arrival, delay(l1s, send_read(l1s, request, missing, times->lookup), times));
+        if (allocates) {
+            fth_flight_add(fth_flight_of(cache, location.slot), fresh, missing,
+                           times->lookup + times->waited, arrival);
+            fth_cache_pin(cache->cache, location.slot,
+                          fth_later(times->hit, arrival + times->backlog));
+        }
     }
     count(l1s, request, FTH_TRACE_READ, held, flying, distance);
     *hit = !missing && !flying;
@@ -387,7 +311,7 @@ static uint32_t merge_store(struct fth_timed_l1s *l1s, const struct fth_timed_re
 }
 
 static uint64_t write_line(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
-                           struct fth_cache_location location, uint64_t now)
+                           struct fth_cache_location location, struct line_times *times)
 {
     struct fth_timed_cache *cache = l1s->l1s[request->sm].cache;
     const struct fth_timed_line *line = request->line;
@@ -406,12 +330,14 @@ static uint64_t write_line(struct fth_timed_l1s *l1s, const struct fth_timed_req
             fth_cache_write(cache->cache, &location, run, &result);
             distance = i == 0 ? result.distance : distance;
             if (fresh && location.slot != FTH_NO_SLOT)
-                cache->flight[location.slot].ready = 0;
+                fth_flight_of(cache, location.slot)->ready = 0;
         }
         note_use(&l1s->l1s[request->sm], line, &location);
+        times->waited = fth_cache_time(cache->cache, times->lookup + times->waited) - times->lookup;
     }
     count(l1s, request, FTH_TRACE_WRITE, hits, 0, distance);
-    return fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
+    return fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, times->lookup),
+                              times->lookup);
 }
 
 /* A request that bypasses the L1. If it changes the line, or if its flags say so, the L1 drops its
@@ -420,15 +346,17 @@ static uint64_t bypass(struct fth_timed_l1s *l1s, const struct fth_timed_request
                        enum fth_trace_access_kind kind, struct fth_cache_location location,
                        uint64_t now)
 {
-    uint32_t fetched = 0;
+    struct fth_sent_read sent = {.line = request->line->line};
     if ((kind != FTH_TRACE_READ || request->line->flags & FTH_LINE_REQUEST_EVICT) &&
         l1s->shape.bypass != FTH_BYPASS_ALL)
         drop_line(&l1s->l1s[request->sm], request->line, &location);
     if (l1s->misses && kind == FTH_TRACE_READ) /* the L1 never stores what the request reads */
         l1s->misses[request->instruction].cold += fth_count_bits(request->line->sectors);
     count(l1s, request, kind, 0, 0, UINT32_MAX);
-    if (kind == FTH_TRACE_READ)
-        return fth_timed_l2_read(l1s->l2, request, request->line->sectors, now, &fetched);
+    if (kind == FTH_TRACE_READ) {
+        l1s->l1s[request->sm].sent = request->access; /* nothing merges with it */
+        return fth_timed_l2_read(l1s->l2, request, request->line->sectors, now, &sent);
+    }
     if (kind == FTH_TRACE_ATOMIC)
         return fth_timed_l2_atomic(l1s->l2, request, now);
     return fth_timed_l2_write(l1s->l2, request, merge_store(l1s, request, now), now);
@@ -444,11 +372,12 @@ static uint64_t spread_of(const struct fth_timed_l1s *l1s, uint64_t line, uint64
 /* Performs a request. Returns when its data arrives, and sets whether it is a read that hits. */
 static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                             enum fth_trace_access_kind kind, struct fth_cache_location location,
-                            const struct line_times *times, bool *hit)
+                            struct line_times *times, bool *hit)
 {
     *hit = false;
     if (l1s->curves && kind == FTH_TRACE_READ)
         fth_curves_add_l1(l1s->curves, request->sm, request->line->line, request->line->sectors);
+    fth_cache_set_time(l1s->l1s[request->sm].cache->cache, times->lookup + times->waited);
     if (kind == FTH_TRACE_ATOMIC || l1s->shape.bypass == FTH_BYPASS_ALL ||
         request->line->flags & FTH_LINE_REQUEST_BYPASS_L1) {
         const uint64_t ready = bypass(l1s, request, kind, location, times->lookup);
@@ -456,7 +385,7 @@ static uint64_t run_request(struct fth_timed_l1s *l1s, const struct fth_timed_re
     }
     if (kind == FTH_TRACE_READ)
         return read_line(l1s, request, location, times, hit);
-    return write_line(l1s, request, location, times->lookup);
+    return write_line(l1s, request, location, times);
 }
 
 /* ---- preparation ---- */
@@ -480,7 +409,7 @@ static inline void prepare_l1(const struct l1 *l1, const struct fth_timed_access
     const uint32_t slot =
         rows ? fth_cache_prepare_row(l1->cache->cache, l1->first_row + rows[i])
              : fth_cache_prepare(l1->cache->cache, l1->first_set, access->lines[i].line);
-    fth_prefetch(&l1->cache->flight[slot]);
+    fth_prefetch(fth_flight_of(l1->cache, slot));
 }
 
 FTH_CLONES
@@ -505,8 +434,8 @@ static uint32_t prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
     for (uint32_t i = 0; i < access->line_count && i < 2 * PREPARED_LINES; i++) {
         const bool misses = goes_to_l2(&l1s->l1s[sm], access, i);
         if (misses) {
-            fth_prefetch(find_recent(l1s, sm, access->lines[i].line));
-            fth_timed_l2_prepare(l1s->l2, sm, &access->lines[i]);
+            fth_prefetch(find_sent(l1s, sm, access->lines[i].line));
+            fth_timed_l2_prepare(l1s->l2, sm, &access->lines[i], access->kind != FTH_TRACE_READ);
             mask |= (uint32_t)1 << i;
         }
     }
@@ -561,7 +490,7 @@ static inline void prepare_further(const struct fth_timed_l1s *l1s, uint32_t sm,
             access->kind != FTH_TRACE_READ ||
             fth_cache_missing(l1->cache->cache, &location, access->lines[far].sectors, NULL, 0);
         if (misses) {
-            fth_timed_l2_prepare(l1s->l2, sm, &access->lines[far]);
+            fth_timed_l2_prepare(l1s->l2, sm, &access->lines[far], access->kind != FTH_TRACE_READ);
             ahead->lines |= (uint32_t)1 << (2 * PREPARED_LINES);
         }
     }
@@ -582,36 +511,53 @@ static inline struct fth_cache_location locate_again(const struct l1 *l1,
     const uint32_t slot = ahead->slots[i % FTH_COUNT(ahead->slots)];
     const uint64_t line = access->lines[i].line >> cache->line_shift;
     if (i >= 2 * PREPARED_LINES && slot != FTH_NO_SLOT && cache->clock &&
-        cache->lines[slot].number == line)
+        fth_line_of(cache, slot)->number == line)
         return (struct fth_cache_location){
             line, fth_row_of_slot(cache->clock, slot) >> cache->clock->row_bits, slot};
     return locate(l1, access, i);
 }
 
-/* Sectors of an access that hit, and are not counted yet. */
+/* Sectors of an access that hit or are in flight, and are not counted yet. */
 struct tally {
     uint32_t requests, sectors;
+    uint32_t flying; /* sectors in flight of these */
 };
 
-/* Reads a line whose sectors are all present and not in flight at `ready`, when the data of a hit
- * arrives. False: they are not. This is the most frequent request. */
-static inline bool hit_line(struct fth_timed_l1s *l1s, const struct l1 *l1,
+/* Reads a line of which all sectors are present, `flying` of them in flight. */
+static inline void use_line(struct fth_timed_l1s *l1s, const struct l1 *l1,
                             const struct fth_timed_line *line,
-                            const struct fth_cache_location *location, uint64_t ready,
+                            const struct fth_cache_location *location, uint32_t flying,
                             struct tally *tally)
 {
-    struct fth_cache *cache = l1->cache->cache;
-    if (location->slot == FTH_NO_SLOT || line->sectors & ~cache->lines[location->slot].valid ||
-        line->flags & FTH_LINE_REQUEST_BYPASS_L1 ||
-        fth_flight_pending(&l1->cache->flight[location->slot], line->sectors, ready))
-        return false;
-    const uint32_t distance = fth_slot_use(cache, location->set, location->slot);
+    const uint32_t distance = fth_slot_use(l1->cache->cache, location->set, location->slot);
     const uint32_t sectors = fth_count_bits(line->sectors);
-    fth_totals_add(&l1s->totals, FTH_TRACE_READ, distance, sectors, 0);
+    const uint32_t misses = l1s->shape.merged_hits ? 0 : flying;
+    fth_totals_add(&l1s->totals, FTH_TRACE_READ, distance, sectors - misses, misses);
     if (l1->shadow)
         fth_shadow_use(l1->shadow, line->line, location->slot, line->sectors);
     tally->requests++;
     tally->sectors += sectors;
+    tally->flying += flying;
+}
+
+/* Reads a line without a miss. *arrival: when the sectors in flight arrive whose data would be
+ * delivered at `hit` otherwise; 0: the line is a hit. False: sectors are missing, or the cause of a
+ * miss is wanted. These are the most frequent requests. */
+static inline bool read_present(struct fth_timed_l1s *l1s, const struct l1 *l1,
+                                const struct fth_timed_line *line,
+                                const struct fth_cache_location *location, uint64_t hit,
+                                struct tally *tally, uint64_t *arrival)
+{
+    if (location->slot == FTH_NO_SLOT ||
+        line->sectors & ~fth_line_of(l1->cache->cache, location->slot)->valid ||
+        line->flags & FTH_LINE_REQUEST_BYPASS_L1)
+        return false;
+    const struct fth_slot_flight *flight = fth_flight_of(l1->cache, location->slot);
+    const uint32_t flying = fth_flight_pending(flight, line->sectors, hit);
+    if (flying && l1->shadow && !l1s->shape.merged_hits)
+        return false;
+    *arrival = flying ? flight->ready : 0;
+    use_line(l1s, l1, line, location, fth_count_bits(flying), tally);
     return true;
 }
 
@@ -621,57 +567,90 @@ static void add_tally(struct fth_timed_l1s *l1s, const struct fth_timed_access *
     struct fth_model_counts *counts = &l1s->counts[access->instruction];
     counts->requests[FTH_TRACE_READ] += tally->requests;
     counts->sectors[FTH_TRACE_READ] += tally->sectors;
-    counts->hits[FTH_TRACE_READ] += tally->sectors;
+    counts->hits[FTH_TRACE_READ] += tally->sectors - (l1s->shape.merged_hits ? 0 : tally->flying);
+    counts->merges[FTH_TRACE_READ] += tally->flying;
+}
+
+/* Returns when an L1 begins to look up an access that is issued at `now`. */
+static uint64_t find_begin(const struct fth_timed_l1s *l1s, uint32_t sm, uint64_t now)
+{
+    const struct l1 *l1 = &l1s->l1s[sm];
+    const uint64_t lead = MAX_LOOKUP_LEAD_CYCLES * l1s->timing.l1_cycle;
+    const uint64_t port = fth_timed_l2_port(l1s->l2, sm);
+    const uint64_t port_lead = MAX_PORT_LEAD_CYCLES * l1s->timing.l1_cycle;
+    uint64_t begin = fth_later(now, l1->tags_free_at);
+    if (l1->hits_free_at > begin + lead)
+        begin = l1->hits_free_at - lead;
+    if (port > begin + port_lead)
+        begin = port - port_lead;
+    return begin;
+}
+
+/* Performs the request of line `i` of an access. Returns when its data reaches the warp. */
+static inline uint64_t request_line(struct fth_timed_l1s *l1s, uint32_t sm,
+                                    const struct fth_timed_access *access, uint32_t i,
+                                    enum fth_trace_access_kind kind, uint64_t now, uint32_t before,
+                                    struct fth_cache_location location, struct line_times *times,
+                                    bool *hit)
+{
+    const struct fth_timed_line *line = &access->lines[i];
+    const struct fth_timed_request request = {.issued = now,
+                                              .sm = sm,
+                                              .instruction = access->instruction,
+                                              .access = l1s->l1s[sm].accesses,
+                                              .before = before,
+                                              .line = line,
+                                              .runs = fth_streams_runs(access) + line->run};
+    const uint64_t ready = run_request(l1s, &request, kind, location, times, hit);
+    const bool waits = kind == FTH_TRACE_READ && !*hit;
+    return ready + (waits ? spread_of(l1s, line->line, times->lookup) : 0);
 }
 
 FTH_CLONES
 static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
                          const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                         uint64_t now, struct fth_l1_times *times)
+                         uint64_t now, uint32_t before, struct fth_l1_times *times)
 {
     struct l1 *l1 = &l1s->l1s[sm];
-    if (!l1->used && !prepare(l1s, sm))
-        return false;
-    const struct fth_cache_run *runs = fth_streams_runs(access);
     const bool can_hit =
         kind == FTH_TRACE_READ && l1s->shape.bypass != FTH_BYPASS_ALL && !l1s->curves;
     const bool is_read = kind == FTH_TRACE_READ;
     const uint32_t count = access->line_count;
     const uint64_t cycle = l1s->timing.l1_cycle, busy = access->cycles * cycle;
-    const uint64_t lead = MAX_LOOKUP_LEAD_CYCLES * cycle;
-    uint64_t begin = fth_later(now, l1->tags_free_at);
-    if (l1->hits_free_at > begin + lead)
-        begin = l1->hits_free_at - lead;
-    const uint64_t port = fth_timed_l2_port(l1s->l2, sm), port_lead = MAX_PORT_LEAD_CYCLES * cycle;
-    if (port > begin + port_lead)
-        begin = port - port_lead;
-    const uint64_t data = fth_later(begin, l1->hits_free_at);
+    const uint64_t begin = find_begin(l1s, sm, now);
+    uint64_t data = fth_later(begin, l1->hits_free_at);
     const uint64_t all = fth_later(begin, l1->data_free_at);
     uint64_t last = begin;
     struct ahead ahead = {0};
-    struct tally tally = {0, 0};
+    struct tally tally = {0};
     /* `spent` is the number of hits, or of lines of a write or an atomic so far, times busy /
      * count, without a division for each line. */
     const uint64_t step = count ? busy / count : 0, rest = count ? busy % count : 0;
-    uint64_t spent = 0, carry = 0;
+    uint64_t spent = 0, carry = 0, waited = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (count > PREPARED_LINES)
             prepare_further(l1s, sm, access, i, &ahead);
         const struct fth_cache_location location = locate_again(l1, access, i, &ahead);
         uint64_t ready = data + spent + l1s->timing.l1_hit;
-        bool hit = can_hit && hit_line(l1s, l1, &access->lines[i], &location, ready, &tally);
-        if (!hit) {
-            const struct line_times line_times = {
+        uint64_t arrival = 0;
+        bool hit =
+            can_hit && read_present(l1s, l1, &access->lines[i], &location, ready, &tally, &arrival);
+        if (hit && arrival) {
+            hit = false;
+            ready = fth_later(ready, arrival + (all - begin)) +
+                    spread_of(l1s, access->lines[i].line, begin + i / FTH_TAGS_PER_CYCLE * cycle);
+        } else if (!hit) {
+            struct line_times line_times = {
                 .lookup = begin + (is_read ? i / FTH_TAGS_PER_CYCLE * cycle : spent),
+                .waited = waited,
                 .hit = ready,
                 .backlog = all - begin};
-            const struct fth_timed_request request = {.issued = now,
-                                                      .sm = sm,
-                                                      .instruction = access->instruction,
-                                                      .line = &access->lines[i],
-                                                      .runs = runs + access->lines[i].run};
-            ready = run_request(l1s, &request, kind, location, &line_times, &hit);
-            ready += is_read && !hit ? spread_of(l1s, request.line->line, line_times.lookup) : 0;
+            ready =
+                request_line(l1s, sm, access, i, kind, now, before, location, &line_times, &hit);
+            if (line_times.waited > waited)
+                l1s->waits_until[sm] = line_times.lookup + line_times.waited;
+            waited = line_times.waited;
+            data = fth_later(data, begin + waited);
         }
         last = ready > last ? ready : last;
         if (is_read && !hit)
@@ -683,7 +662,8 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
     add_tally(l1s, access, &tally);
     *times = (struct fth_l1_times){.begun = begin, .left = all, .done = last};
     l1->tags_free_at =
-        begin + (is_read ? (count + FTH_TAGS_PER_CYCLE - 1) / FTH_TAGS_PER_CYCLE * cycle : busy);
+        begin + waited +
+        (is_read ? (count + FTH_TAGS_PER_CYCLE - 1) / FTH_TAGS_PER_CYCLE * cycle : busy);
     l1->hits_free_at = data + spent;
     l1->data_free_at = all + busy;
     return !l1->shadow || !fth_shadow_failed(l1->shadow);
@@ -691,7 +671,16 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
 
 bool fth_timed_l1s_access(struct fth_timed_l1s *l1s, uint32_t sm,
                           const struct fth_timed_access *access, enum fth_trace_access_kind kind,
-                          uint64_t now, struct fth_l1_times *times)
+                          uint64_t now, uint32_t *sent, struct fth_l1_times *times)
 {
-    return access_lines(l1s, sm, access, kind, now, times);
+    struct l1 *l1 = &l1s->l1s[sm];
+    if (!l1->used && !prepare(l1s, sm))
+        return false;
+    l1->accesses += l1->accesses == UINT32_MAX ? 2 : 1;
+    const bool done = access_lines(l1s, sm, access, kind, now, *sent, times);
+    if (kind != FTH_TRACE_READ)
+        l1->last = *sent = 0;
+    else if (l1->sent == l1->accesses)
+        l1->last = *sent = l1->sent;
+    return done;
 }

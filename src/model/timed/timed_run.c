@@ -1,6 +1,6 @@
 /* Runs launches through the model with time. Each launch begins when the one before has ended, with
  * empty L1s; the L2 keeps its content unless l2.cold is set. */
-#include "model/timed/timed.h"
+#include "model/timed/event_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ struct run {
     bool dispatching;    /* the event of the dispatcher is in the queue */
     bool is_sampling;    /* it may suffice to simulate the beginning of the launch */
     bool sampled;        /* only the beginning of the launch was simulated */
-    uint32_t dispatch_event;
+    uint32_t first_slot_event, dispatch_event;
 };
 
 /* ---- events ---- */
@@ -62,15 +62,14 @@ static enum fth_status dispatch_block(struct run *run, uint64_t now, struct fth_
                                  run->next_block++, now, error);
 }
 
-static enum fth_status run_event(struct run *run, uint32_t event, uint64_t now,
-                                 struct fth_error *error)
+static inline enum fth_status run_event(struct run *run, uint32_t event, uint64_t now,
+                                        struct fth_error *error)
 {
-    const uint32_t first_slot = fth_warps_first_slot_event(run->warps);
-    if (event < first_slot)
+    if (event < run->first_slot_event)
         return fth_warps_run(run->warps, event, now, error);
     if (event == run->dispatch_event)
         return dispatch_block(run, now, error);
-    offer_slot(run, event - first_slot, now);
+    offer_slot(run, event - run->first_slot_event, now);
     return FTH_OK;
 }
 
@@ -99,13 +98,12 @@ static enum fth_status end_window(struct run *run, struct fth_error *error)
 
 static enum fth_status run_events(struct run *run, struct fth_error *error)
 {
-    uint32_t event, ahead;
+    uint32_t event;
     uint64_t now, count = 0;
     while (fth_event_queue_take(run->queue, &event, &now)) {
         if (count++ % EVENTS_PER_REPORT == 0)
             FTH_TRY(report(run, error));
-        while (fth_event_queue_ahead(run->queue, &ahead))
-            fth_warps_prepare(run->warps, ahead);
+        fth_warps_prepare(run->warps);
         FTH_TRY(run_event(run, event, now, error));
         if (run->is_sampling && fth_sampler_is_due(run->sampler, fth_warps_accesses(run->warps)))
             FTH_TRY(end_window(run, error));
@@ -175,7 +173,9 @@ static enum fth_status begin_launch(struct run *run, struct fth_error *error)
                                               .has_pace = fth_trace_pace(run->trace, run->launch),
                                               .queue = run->queue,
                                               .l1s = run->l1s};
-    return fth_warps_create(&context, &run->warps, error);
+    FTH_TRY(fth_warps_create(&context, &run->warps, error));
+    run->first_slot_event = fth_warps_first_slot_event(run->warps);
+    return FTH_OK;
 }
 
 /* Starts the blocks of the first wave. */

@@ -6,7 +6,7 @@
  * per cycle, so warps also wait for each other; older ones go first if they need few instructions
  * up to their next access. At a barrier, a warp waits for all warps of its block that have not
  * ended. */
-#include "model/timed/timed.h"
+#include "model/timed/event_queue.h"
 
 #include <stdlib.h>
 
@@ -41,44 +41,49 @@ struct warp {
     const struct fth_timed_access *access; /* the next one; NULL: the warp has ended */
     uint32_t slot;
     uint32_t issued;    /* instructions so far; can wrap around */
-    uint32_t scheduler; /* index into scheduler_free_at */
+    uint32_t scheduler; /* index into fth_warps.schedulers */
+    uint32_t position;  /* among the warps of its scheduler; see struct scheduler */
     uint16_t sm;
     uint8_t load_count;
     bool at_barrier : 1;
     bool issues_later : 1; /* its scheduler has not issued the instructions up to its next access */
     bool waits : 1;        /* for its scheduler, or for room in its queue */
-    uint32_t next;         /* then: the next younger warp that waits, or NO_WARP */
-    uint32_t age;          /* warps that were started before it; can wrap around */
-    uint64_t due;          /* when its next access would issue if no other warp delayed it */
+    uint64_t from; /* if so: the earliest time at which its scheduler issues the first of them */
     struct load loads[MAX_LOADS];
 };
 
 /* Data of the next events is loaded into the host's caches in steps, because where it is depends on
- * other data: after each event, step i handles the event that is PREPARE_DISTANCE x i behind the
- * one that step 0 handles. */
-enum { PREPARE_DISTANCE = 4, PREPARE_EVENTS = 32 };
+ * other data: after each event, step i handles the event that is PREPARE_DISTANCE x i before the
+ * last one of fth_event_queue_ahead(). */
+enum { PREPARE_DISTANCE = 4 };
 
-/* An event that is being prepared. */
-struct soon {
-    uint32_t event;
-    uint32_t lines; /* of its access that go to the L2, one bit per line */
-};
-
-/* The accesses of a scheduler that wait for the L1. They are processed in the order in which they
- * were added. An access has one place, and one more for each wavefront of shared memory before it,
- * up to MAX_PLACES: a warp has only some of its reads of shared memory in flight at a time. Fitted
- * to an H200. If there is no room, or the scheduler has not issued the instructions before an
- * access, warps wait with their accesses, and the oldest warp is next. While warps wait, one event
- * per queue is pending, which may belong to any of these warps. */
-struct queue {
-    uint64_t *left;  /* [queue_accesses] ring of the times at which the last accesses leave */
-    uint32_t oldest; /* index of the oldest entry of the ring, which is replaced next */
-    uint32_t first_waiting;
+/* A scheduler of an SM, and the queue of its accesses that wait for the L1. They are processed in
+ * the order in which they were added. An access has one place, and one more for each wavefront of
+ * shared memory before it, up to MAX_PLACES: a warp has only some of its reads of shared memory in
+ * flight at a time. Fitted to an H200. If there is no room, or the scheduler has not issued the
+ * instructions before an access, warps wait with their accesses, and the oldest warp is next. While
+ * warps wait, one event per queue is pending, which may belong to any of these warps.
+ *
+ * Each warp has a position that is higher than those of all older warps of its scheduler, so the
+ * oldest warp that waits has the lowest position of those that wait. */
+struct scheduler {
+    _Alignas(HOST_LINE_BYTES) uint64_t free_at;
+    /* Ring of the times at which the last accesses leave. Without a limit: one element, 0. */
+    uint64_t *left;
+    uint32_t oldest;         /* index of the oldest entry of the ring, which is replaced next */
+    uint32_t sent;           /* its last access that sent reads; see fth_timed_l1s_access() */
+    uint32_t warps;          /* maximum number of resident warps */
+    uint32_t waiting_count;  /* of these, warps that wait */
+    uint32_t position_words; /* the number of positions / 64 */
+    uint32_t next_position;  /* of the next warp that starts */
+    uint32_t *events;        /* [positions] of the warps */
+    uint64_t *waiting;       /* [position_words] one bit per position: whether the warp waits */
+    uint64_t first_waiting;  /* `waiting`, if it is one word */
 };
 
 enum { MAX_PLACES = 4 };
 
-enum { NO_WARP = UINT32_MAX };
+#define NO_POSITION UINT32_MAX
 
 struct block {
     uint64_t index; /* in the grid */
@@ -100,43 +105,65 @@ struct facts {
 struct fth_warps {
     struct fth_warps_context context;
     uint32_t warps_per_block;
-    uint32_t warp_count;         /* of all slots */
-    uint32_t schedulers;         /* per SM */
-    uint64_t *scheduler_free_at; /* [sms][schedulers] */
-    struct queue *queues;        /* [sms][schedulers] */
-    uint64_t *left;              /* [sms][schedulers][queue_accesses] of `queues` */
-    uint32_t started;            /* warps so far; can wrap around */
-    uint64_t accesses, requests; /* so far; `requests` without further parts of an instruction */
-    struct block *blocks;        /* [slots] */
-    struct warp *warps;          /* [slots][warps_per_block] */
-    struct fth_arena memory;     /* of `warps` */
-    struct facts *facts;         /* [instructions] */
-    uint64_t *performed;         /* [instructions] accesses so far */
+    uint32_t warp_count; /* of all slots */
+    uint32_t schedulers_per_sm;
+    struct scheduler *schedulers; /* [sms][schedulers_per_sm] */
+    const uint64_t *storage;      /* [sms] fth_timed_l1s_waits_until() */
+    uint64_t issue;               /* of the timing */
+    uint32_t places;              /* queue_accesses of the timing */
+    uint64_t accesses, requests;  /* so far; `requests` without further parts of an instruction */
+    struct block *blocks;         /* [slots] */
+    struct warp *warps;           /* [slots][warps_per_block] */
+    struct fth_arena memory;      /* of `schedulers` and `warps` */
+    struct facts *facts;          /* [instructions] */
+    uint64_t *performed;          /* [instructions] accesses so far */
     uint64_t end;
-    struct soon soon[PREPARE_EVENTS]; /* ring of the last events of warps that were prepared */
-    uint32_t prepared;                /* events so far; wraps around */
 };
 
-/* Allocates the warps, aligned to lines of the host's caches. */
-static struct warp *allocate_warps(struct fth_warps *warps)
+/* Allocates an array that is aligned to lines of the host's caches. NULL: no memory. */
+static void *allocate_lines(struct fth_warps *warps, size_t count, size_t bytes)
 {
-    char *memory =
-        fth_arena_array(&warps->memory, (size_t)warps->warp_count + 1, sizeof *warps->warps);
+    const size_t lines = (count * bytes + HOST_LINE_BYTES - 1) / HOST_LINE_BYTES;
+    char *memory = fth_arena_array(&warps->memory, lines + 1, HOST_LINE_BYTES);
     const size_t rest = (uintptr_t)memory % HOST_LINE_BYTES;
-    return memory ? (struct warp *)(void *)(memory + (rest ? HOST_LINE_BYTES - rest : 0)) : NULL;
+    return memory ? memory + (rest ? HOST_LINE_BYTES - rest : 0) : NULL;
 }
 
-/* Creates empty queues. Returns false without memory. */
-static bool create_queues(struct fth_warps *warps, size_t count)
+/* Returns the number of warps of a block that the scheduler with an index in its SM has. */
+static uint32_t warps_of_block(const struct fth_warps *warps, uint32_t index)
 {
-    const size_t places = warps->context.timing->queue_accesses;
-    warps->queues = calloc(count, sizeof *warps->queues);
-    warps->left = calloc(count * places + 1, sizeof *warps->left);
-    if (!warps->queues || !warps->left)
+    return (warps->warps_per_block + warps->schedulers_per_sm - 1 - index) /
+           warps->schedulers_per_sm;
+}
+
+/* Creates schedulers with empty queues. They have at least twice as many positions as warps, so
+ * that positions need not be assigned anew too often. Returns false without memory. */
+static bool create_schedulers(struct fth_warps *warps, size_t count)
+{
+    const uint32_t slots = fth_dispatch_slots(warps->context.dispatch);
+    const uint32_t per_sm = warps->schedulers_per_sm;
+    const size_t places = warps->places ? warps->places : 1;
+    warps->schedulers = allocate_lines(warps, count, sizeof *warps->schedulers);
+    uint64_t *left = allocate_lines(warps, count * places, sizeof *left);
+    if (!warps->schedulers || !left)
         return false;
-    for (size_t i = 0; i < count; i++)
-        warps->queues[i] =
-            (struct queue){.left = warps->left + i * places, .first_waiting = NO_WARP};
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        const uint32_t first = fth_dispatch_sm(warps->context.dispatch, slot) * per_sm;
+        for (uint32_t i = 0; i < per_sm; i++)
+            warps->schedulers[first + i].warps += warps_of_block(warps, i);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct scheduler *scheduler = &warps->schedulers[i];
+        const uint32_t words = (scheduler->warps + 31) / 32;
+        scheduler->left = left + i * places;
+        scheduler->position_words = words;
+        scheduler->events =
+            fth_arena_array(&warps->memory, (size_t)words * 64, sizeof *scheduler->events);
+        scheduler->waiting = words > 1 ? fth_arena_array(&warps->memory, words, sizeof(uint64_t))
+                                       : &scheduler->first_waiting;
+        if (!scheduler->events || !scheduler->waiting)
+            return false;
+    }
     return true;
 }
 
@@ -153,16 +180,17 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
     warps->context = *context;
     warps->warps_per_block = (uint32_t)setting->warps_per_block;
     warps->warp_count = slots * warps->warps_per_block;
-    warps->schedulers = (uint32_t)setting->schedulers;
-    warps->scheduler_free_at =
-        calloc((size_t)(setting->sms * setting->schedulers), sizeof *warps->scheduler_free_at);
-    const bool has_queues = create_queues(warps, (size_t)(setting->sms * setting->schedulers));
+    warps->schedulers_per_sm = (uint32_t)setting->schedulers;
+    warps->issue = context->timing->issue;
+    warps->places = context->timing->queue_accesses;
+    warps->storage = fth_timed_l1s_waits_until(context->l1s);
+    const bool has_schedulers =
+        create_schedulers(warps, (size_t)(setting->sms * setting->schedulers));
     warps->blocks = calloc(slots, sizeof *warps->blocks);
-    warps->warps = allocate_warps(warps);
+    warps->warps = allocate_lines(warps, warps->warp_count, sizeof *warps->warps);
     warps->facts = calloc(instructions + 1, sizeof *warps->facts);
     warps->performed = calloc(instructions + 1, sizeof *warps->performed);
-    if (!warps->scheduler_free_at || !has_queues || !warps->blocks || !warps->warps ||
-        !warps->facts || !warps->performed) {
+    if (!has_schedulers || !warps->blocks || !warps->warps || !warps->facts || !warps->performed) {
         fth_warps_destroy(warps);
         *out = NULL;
         return fth_no_memory(error, "model caches", NULL);
@@ -185,9 +213,6 @@ void fth_warps_destroy(struct fth_warps *warps)
 {
     if (!warps)
         return;
-    free(warps->scheduler_free_at);
-    free(warps->queues);
-    free(warps->left);
     free(warps->blocks);
     fth_arena_fini(&warps->memory);
     free(warps->facts);
@@ -256,6 +281,12 @@ static uint64_t wait_for_loads(struct warp *warp, uint32_t target, uint64_t earl
 
 /* ---- barriers and ends ---- */
 
+/* Returns how long the instructions up to an access take at least, with it. */
+static inline uint64_t shortest_time(const struct fth_warps *warps, uint32_t gap, uint32_t latency)
+{
+    return fth_later(gap * warps->issue, (uint64_t)latency << FTH_CYCLE_SHIFT);
+}
+
 /* Lets the warps of a block go on if all of them have arrived at the barrier. */
 static void check_barrier(struct fth_warps *warps, uint32_t slot)
 {
@@ -264,9 +295,12 @@ static void check_barrier(struct fth_warps *warps, uint32_t slot)
         return;
     for (uint32_t i = 0; i < warps->warps_per_block; i++) {
         const uint32_t event = slot * warps->warps_per_block + i;
-        if (!warps->warps[event].at_barrier)
+        struct warp *warp = &warps->warps[event];
+        if (!warp->at_barrier)
             continue;
-        warps->warps[event].at_barrier = false;
+        warp->at_barrier = false;
+        warp->from =
+            block->barrier_ready - shortest_time(warps, warp->access->gap, warp->access->latency);
         fth_event_queue_add(warps->context.queue, event, block->barrier_ready);
     }
     block->waiting = 0;
@@ -294,79 +328,116 @@ static void end_warp(struct fth_warps *warps, uint32_t slot, const struct warp *
 /* ---- accesses ---- */
 
 /* Returns when a warp that has issued its last instruction at `now` issues the last of `gap` more
- * if no other warp delays it. They take at least `latency` cycles. */
-static uint64_t issue_alone(struct fth_warps *warps, struct warp *warp, uint32_t gap,
-                            uint32_t latency, uint64_t now, uint64_t *running)
+ * if no other warp delays it. They take at least the time `running`. */
+static inline uint64_t issue_alone(const struct fth_warps *warps, struct warp *warp, uint32_t gap,
+                                   uint64_t running, uint64_t now)
 {
-    const uint64_t issue = warps->context.timing->issue;
     warp->issued += gap;
-    *running = now + fth_later(gap * issue, (uint64_t)latency * FTH_TICKS_PER_CYCLE);
-    return wait_for_loads(warp, warp->issued, *running, issue);
+    return wait_for_loads(warp, warp->issued, now + running, warps->issue);
 }
 
 /* The same with the delay by other warps, which go first if they were there first. */
-static uint64_t issue_in_turn(struct fth_warps *warps, struct warp *warp, uint32_t gap,
-                              uint32_t latency, uint64_t now)
+static inline uint64_t issue_in_turn(struct fth_warps *warps, struct warp *warp, uint32_t gap,
+                                     uint64_t running, uint64_t now)
 {
     const uint64_t cycle = FTH_TICKS_PER_CYCLE;
-    uint64_t running;
-    const uint64_t at = issue_alone(warps, warp, gap, latency, now, &running);
-    uint64_t *free_at = &warps->scheduler_free_at[warp->scheduler];
+    const uint64_t at = issue_alone(warps, warp, gap, running, now);
+    uint64_t *free_at = &warps->schedulers[warp->scheduler].free_at;
     *free_at = fth_later(*free_at, now) + gap * cycle;
-    const uint64_t lead = at == running ? MAX_LEAD_CYCLES * cycle : 0;
+    const uint64_t lead = at == now + running ? MAX_LEAD_CYCLES * cycle : 0;
     return *free_at > at + lead ? *free_at - lead : at;
 }
 
 /* Returns when a warp wants to issue its next access, after its last instruction at `now`. */
-static uint64_t issue_access(struct fth_warps *warps, struct warp *warp, uint64_t now)
+static inline uint64_t issue_access(struct fth_warps *warps, struct warp *warp, uint64_t now)
 {
-    const struct fth_timed_access *access = warp->access;
-    uint64_t running;
-    warp->issues_later = access->gap <= MAX_SHORT_GAP;
-    if (warp->issues_later)
-        return issue_alone(warps, warp, access->gap, access->latency, now, &running);
-    return issue_in_turn(warps, warp, access->gap, access->latency, now);
+    const uint32_t gap = warp->access->gap;
+    const uint64_t running = shortest_time(warps, gap, warp->access->latency);
+    warp->issues_later = gap <= MAX_SHORT_GAP;
+    if (!warp->issues_later)
+        return issue_in_turn(warps, warp, gap, running, now);
+    const uint64_t at = issue_alone(warps, warp, gap, running, now);
+    warp->from = at - running;
+    return at;
 }
 
-/* Schedules the next access of a warp that has issued its last instruction at `now`. */
-static enum fth_status schedule(struct fth_warps *warps, uint32_t event, uint64_t now,
-                                struct fth_error *error)
+/* Ends a warp that has issued the instruction of its last access at `now`. */
+static void run_tail(struct fth_warps *warps, struct warp *warp, uint64_t now)
 {
-    const struct fth_warps_context *context = &warps->context;
-    struct warp *warp = &warps->warps[event];
+    const struct fth_timed_tail tail = fth_streams_tail(warps->context.streams, warp->stream);
+    if (tail.gap)
+        now =
+            issue_in_turn(warps, warp, tail.gap, shortest_time(warps, tail.gap, tail.latency), now);
+    end_warp(warps, warp->slot, warp, now);
+}
+
+/* Lets a warp wait at a barrier that it reaches at `at`. */
+static void arrive(struct fth_warps *warps, struct warp *warp, uint64_t at)
+{
     struct block *block = &warps->blocks[warp->slot];
-    const struct fth_timed_access *access = NULL;
-    const struct fth_timed_access *last = warp->access;
-    FTH_TRY(fth_streams_next(context->streams, block->index, warp->stream, last, &access, error));
-    warp->access = access;
-    if (last)
-        fth_streams_drop(last);
-    if (!access) {
-        const struct fth_timed_tail tail = fth_streams_tail(context->streams, warp->stream);
-        end_warp(warps, warp->slot, warp,
-                 tail.gap ? issue_in_turn(warps, warp, tail.gap, tail.latency, now) : now);
-        return FTH_OK;
-    }
-    const uint64_t at = issue_access(warps, warp, now);
-    if (!access->barrier) {
-        fth_event_queue_add(context->queue, event, at);
-        return FTH_OK;
-    }
     warp->at_barrier = true;
     block->waiting++;
     block->barrier_ready = at > block->barrier_ready ? at : block->barrier_ready;
     check_barrier(warps, warp->slot);
+}
+
+/* Schedules the next access of a warp that has issued its last instruction at `now`. `last`: its
+ * last access, or NULL. */
+static inline enum fth_status schedule(struct fth_warps *warps, uint32_t event,
+                                       const struct fth_timed_access *last, uint64_t now,
+                                       struct fth_error *error)
+{
+    struct warp *warp = &warps->warps[event];
+    FTH_TRY(fth_streams_next(warps->context.streams, warps->blocks[warp->slot].index, warp->stream,
+                             last, &warp->access, error));
+    if (last)
+        fth_streams_drop(last);
+    if (!warp->access) {
+        run_tail(warps, warp, now);
+        return FTH_OK;
+    }
+    const uint64_t at = issue_access(warps, warp, now);
+    if (warp->access->barrier)
+        arrive(warps, warp, at);
+    else
+        fth_event_queue_add(warps->context.queue, event, at);
     return FTH_OK;
 }
 
 /* Returns the additional delay of the start of a warp. Warps of a block that share a scheduler
- * compete for it, so on an H200 they reach their first access at different times. */
+ * compete for it, so on an H200 they reach their first access at different times: the maximum delay
+ * is half of the spread for each warp of the block before this one on the scheduler
+ * (docs/results/h200/requests.md#how-close-warps-are). */
 static uint64_t start_delay(const struct fth_warps *warps, uint64_t block, uint32_t warp)
 {
-    return warps->warps_per_block > warps->schedulers
-               ? fth_draw(block, warp + UINT64_C(1)).first * warps->context.timing->warp_spread >>
-                     16
-               : 0;
+    const uint64_t most = warp / warps->schedulers_per_sm * warps->context.timing->warp_spread / 2;
+    return fth_draw(block, warp + UINT64_C(1)).first * most >> 16;
+}
+
+/* Assigns the positions of the warps of a scheduler anew, without gaps. */
+static void renumber(struct fth_warps *warps, struct scheduler *scheduler)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < scheduler->next_position; i++) {
+        const uint32_t event = scheduler->events[i];
+        const uint64_t bit = scheduler->waiting[i / 64] >> (i % 64) & 1;
+        if (warps->warps[event].position != i) /* it has ended, and another one has its event */
+            continue;
+        scheduler->waiting[i / 64] ^= bit << (i % 64);
+        scheduler->waiting[count / 64] |= bit << (count % 64);
+        warps->warps[event].position = count;
+        scheduler->events[count++] = event;
+    }
+    scheduler->next_position = count;
+}
+
+/* Returns a position for a warp that starts. */
+static uint32_t take_position(struct fth_warps *warps, struct scheduler *scheduler, uint32_t event)
+{
+    if (scheduler->next_position == scheduler->position_words * 64)
+        renumber(warps, scheduler);
+    scheduler->events[scheduler->next_position] = event;
+    return scheduler->next_position++;
 }
 
 enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, uint32_t sm,
@@ -376,16 +447,20 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
     FTH_TRY(fth_streams_open_block(warps->context.streams, block, &streams, error));
     warps->blocks[slot] =
         (struct block){.index = block, .sm = sm, .running = warps->warps_per_block, .end = now};
-    for (uint32_t i = 0; i < warps->warps_per_block; i++)
-        warps->warps[slot * warps->warps_per_block + i] =
+    for (uint32_t i = 0; i < warps->warps_per_block; i++) {
+        struct warp *warp = &warps->warps[slot * warps->warps_per_block + i];
+        *warp =
             (struct warp){.stream = &streams[i],
                           .slot = slot,
                           .sm = (uint16_t)sm,
-                          .age = warps->started++,
-                          .scheduler = sm * warps->schedulers + i % warps->schedulers};
+                          .scheduler = sm * warps->schedulers_per_sm + i % warps->schedulers_per_sm,
+                          .position = NO_POSITION};
+        warp->position = take_position(warps, &warps->schedulers[warp->scheduler],
+                                       slot * warps->warps_per_block + i);
+    }
     const uint64_t start = now + fth_dispatch_jitter(warps->context.dispatch, block);
     for (uint32_t i = 0; i < warps->warps_per_block; i++)
-        FTH_TRY(schedule(warps, slot * warps->warps_per_block + i,
+        FTH_TRY(schedule(warps, slot * warps->warps_per_block + i, NULL,
                          start + i * warps->context.timing->warp_gap + start_delay(warps, block, i),
                          error));
     return FTH_OK;
@@ -394,70 +469,74 @@ enum fth_status fth_warps_start_block(struct fth_warps *warps, uint32_t slot, ui
 /* ---- the queue of a scheduler ---- */
 
 /* Returns when the scheduler of a warp has issued the instructions up to the next access of the
- * warp if it issues them next. The warp could issue them as late as just before the access. */
-static uint64_t issue_now(const struct fth_warps *warps, const struct warp *warp)
+ * warp if it issues them next; 0: it has issued them before. The warp could issue them as late as
+ * just before the access. */
+static inline uint64_t issue_now(const struct scheduler *scheduler, const struct warp *warp)
 {
-    const struct fth_timed_access *access = warp->access;
-    const uint64_t needed = fth_later(access->gap * warps->context.timing->issue,
-                                      (uint64_t)access->latency * FTH_TICKS_PER_CYCLE);
-    const uint64_t from = warp->due > needed ? warp->due - needed : 0;
-    return fth_later(warps->scheduler_free_at[warp->scheduler], from) +
-           (uint64_t)access->gap * FTH_TICKS_PER_CYCLE;
+    return warp->issues_later ? fth_later(scheduler->free_at, warp->from) +
+                                    (uint64_t)warp->access->gap * FTH_TICKS_PER_CYCLE
+                              : 0;
 }
 
 /* Returns when a warp can issue its next access, ignoring other warps that wait: when the queue has
- * a free place and its scheduler has issued the instructions before the access. */
-static uint64_t find_room(const struct fth_warps *warps, const struct queue *queue,
-                          const struct warp *warp)
+ * a free place and its scheduler has issued the instructions before the access, which it has at
+ * `issued`. */
+static inline uint64_t find_room(const struct fth_warps *warps, const struct scheduler *scheduler,
+                                 const struct warp *warp, uint64_t issued)
 {
     const uint64_t lead = (uint64_t)MAX_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
-    const uint64_t room = warps->context.timing->queue_accesses ? queue->left[queue->oldest] : 0;
-    const uint64_t issued = warp->issues_later ? issue_now(warps, warp) : 0;
-    return issued > lead ? fth_later(room, issued - lead) : room;
+    const uint64_t room = fth_later(warps->storage[warp->sm], scheduler->left[scheduler->oldest]);
+    return fth_later(room + lead, issued) - lead;
 }
 
 /* Records that an access after some wavefronts of shared memory leaves the queue at `left`. */
-static void add_to_queue(const struct fth_warps *warps, struct queue *queue, uint32_t wavefronts,
-                         uint64_t left)
+static inline void add_to_queue(const struct fth_warps *warps, struct scheduler *scheduler,
+                                uint32_t wavefronts, uint64_t left)
 {
-    const uint32_t size = warps->context.timing->queue_accesses;
-    const uint32_t places = FTH_MIN(wavefronts, MAX_PLACES - 1) + 1;
-    for (uint32_t i = 0; i < FTH_MIN(places, size); i++) {
-        queue->left[queue->oldest] = left;
-        queue->oldest = queue->oldest + 1 < size ? queue->oldest + 1 : 0;
+    uint32_t places = FTH_MIN(FTH_MIN(wavefronts, MAX_PLACES - 1) + 1, warps->places);
+    for (; places; places--) {
+        scheduler->left[scheduler->oldest++] = left;
+        if (scheduler->oldest == warps->places)
+            scheduler->oldest = 0;
     }
 }
 
 /* Lets a warp wait for room. */
-static void wait_for_room(struct fth_warps *warps, struct queue *queue, uint32_t event)
+static inline void wait_for_room(struct scheduler *scheduler, struct warp *warp)
 {
-    uint32_t *place = &queue->first_waiting;
-    while (*place != NO_WARP && (int32_t)(warps->warps[*place].age - warps->warps[event].age) < 0)
-        place = &warps->warps[*place].next;
-    warps->warps[event].waits = true;
-    warps->warps[event].next = *place;
-    *place = event;
+    warp->waits = true;
+    scheduler->waiting_count++;
+    scheduler->waiting[warp->position / 64] |= UINT64_C(1) << (warp->position % 64);
 }
 
-/* Removes the oldest warp that waits. */
-static uint32_t take_oldest(struct fth_warps *warps, struct queue *queue)
+/* Returns the event of the oldest warp that waits. There is one. */
+static inline uint32_t find_oldest(const struct scheduler *scheduler)
 {
-    const uint32_t event = queue->first_waiting;
-    queue->first_waiting = warps->warps[event].next;
-    warps->warps[event].waits = false;
-    return event;
+    uint32_t word = 0;
+    while (!scheduler->waiting[word])
+        word++;
+    return scheduler->events[word * 64 + (uint32_t)__builtin_ctzll(scheduler->waiting[word])];
 }
 
-/* Performs the next access of a warp and schedules the one after it. */
+/* Ends the waiting of a warp. */
+static inline void stop_waiting(struct scheduler *scheduler, struct warp *warp)
+{
+    warp->waits = false;
+    scheduler->waiting_count--;
+    scheduler->waiting[warp->position / 64] ^= UINT64_C(1) << (warp->position % 64);
+}
+
+/* Performs the next access of a warp and schedules the one after it. `issued`: issue_now(). */
 static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint64_t now,
-                                  struct fth_error *error)
+                                  uint64_t issued, struct fth_error *error)
 {
     struct warp *warp = &warps->warps[event];
+    struct scheduler *scheduler = &warps->schedulers[warp->scheduler];
     const struct fth_timed_access *access = warp->access;
     const struct facts *facts = &warps->facts[access->instruction];
     struct fth_l1_times times;
-    if (warp->issues_later)
-        warps->scheduler_free_at[warp->scheduler] = issue_now(warps, warp);
+    if (issued)
+        scheduler->free_at = issued;
     if (facts->is_local)
         fth_streams_place(warps->context.streams, access,
                           fth_local_address(warps->context.setting, warp->sm,
@@ -465,68 +544,111 @@ static enum fth_status run_access(struct fth_warps *warps, uint32_t event, uint6
                                             event % warps->warps_per_block));
     if (access->shared)
         fth_timed_l1s_add_shared(warps->context.l1s, warp->sm, access->shared, now);
-    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now, &times))
+    if (!fth_timed_l1s_access(warps->context.l1s, warp->sm, access, facts->kind, now,
+                              &scheduler->sent, &times))
         return fth_no_memory(error, "model caches", NULL);
     if (facts->kind != FTH_TRACE_WRITE && facts->wait != UINT32_MAX)
         add_load(warp, warp->issued + facts->wait, times.done);
     warps->end = fth_later(warps->end, times.done);
-    add_to_queue(warps, &warps->queues[warp->scheduler], access->shared, times.left);
+    add_to_queue(warps, scheduler, access->shared, times.left);
     warps->accesses++;
     warps->performed[access->instruction]++;
     warps->requests += !facts->continues;
     /* The warp needs the data of its shared-memory requests, which the L1 processes first. */
-    return schedule(warps, event, access->shared ? times.begun : now, error);
+    return schedule(warps, event, access, access->shared ? times.begun : now, error);
+}
+
+/* The event of warps that wait: the oldest one of the scheduler issues its access. */
+static enum fth_status run_oldest(struct fth_warps *warps, uint32_t event, uint64_t now,
+                                  struct fth_error *error)
+{
+    struct scheduler *scheduler = &warps->schedulers[warps->warps[event].scheduler];
+    const uint64_t storage = warps->storage[warps->warps[event].sm];
+    if (storage > now) { /* a line has begun to wait since the event was added */
+        fth_event_queue_add(warps->context.queue, event, storage);
+        return FTH_OK;
+    }
+    const uint32_t oldest = find_oldest(scheduler);
+    struct warp *warp = &warps->warps[oldest];
+    stop_waiting(scheduler, warp);
+    FTH_TRY(run_access(warps, oldest, now, issue_now(scheduler, warp), error));
+    if (!scheduler->waiting_count)
+        return FTH_OK;
+    const uint32_t next = find_oldest(scheduler);
+    warp = &warps->warps[next];
+    fth_event_queue_add(warps->context.queue, next,
+                        find_room(warps, scheduler, warp, issue_now(scheduler, warp)));
+    return FTH_OK;
 }
 
 enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
                               struct fth_error *error)
 {
     struct warp *warp = &warps->warps[event];
-    struct queue *queue = &warps->queues[warp->scheduler];
-    const bool waited = warp->waits;
-    if (!waited)
-        warp->due = now;
-    const uint64_t room = find_room(warps, queue, warp);
-    if (!waited && (queue->first_waiting != NO_WARP || room > now)) {
-        if (queue->first_waiting == NO_WARP)
-            fth_event_queue_add(warps->context.queue, event, room);
-        wait_for_room(warps, queue, event);
-        return FTH_OK;
-    }
-    FTH_TRY(run_access(warps, waited ? take_oldest(warps, queue) : event, now, error));
-    if (waited && queue->first_waiting != NO_WARP)
-        fth_event_queue_add(warps->context.queue, queue->first_waiting,
-                            find_room(warps, queue, &warps->warps[queue->first_waiting]));
+    struct scheduler *scheduler = &warps->schedulers[warp->scheduler];
+    if (warp->waits)
+        return run_oldest(warps, event, now, error);
+    const uint64_t issued = issue_now(scheduler, warp);
+    const uint64_t room = find_room(warps, scheduler, warp, issued);
+    if (room <= now && !scheduler->waiting_count)
+        return run_access(warps, event, now, issued, error);
+    if (!scheduler->waiting_count)
+        fth_event_queue_add(warps->context.queue, event, room);
+    wait_for_room(scheduler, warp);
     return FTH_OK;
 }
 
-/* Returns the event that a step of fth_warps_prepare() handles. */
-static struct soon *soon(struct fth_warps *warps, uint32_t step)
+/* Begins the preparation of an event, unless it is none of a warp. */
+static inline void begin_preparing(const struct fth_warps *warps, struct fth_soon *soon)
 {
-    return &warps->soon[(warps->prepared - step * PREPARE_DISTANCE) % PREPARE_EVENTS];
+    if (soon->event >= warps->warp_count)
+        return;
+    soon->data = &warps->warps[soon->event];
+    fth_prefetch(soon->data);
 }
 
-void fth_warps_prepare(struct fth_warps *warps, uint32_t event)
+/* Prepares the access of a warp. That of a warp that waits was prepared before it began to wait. */
+static inline void prepare_warp(struct fth_soon *soon)
 {
-    if (event >= warps->warp_count)
+    const struct warp *warp = soon->data;
+    if (!warp)
         return;
-    const struct fth_timed_l1s *l1s = warps->context.l1s;
-    warps->prepared++;
-    *soon(warps, 0) = (struct soon){.event = event};
-    fth_prefetch(&warps->warps[event]);
-    const struct warp *warp = &warps->warps[soon(warps, 1)->event];
+    if (warp->waits) {
+        soon->data = NULL;
+        return;
+    }
     fth_prefetch(warp->access);
     for (uint8_t i = LOADS_IN_FIRST_LINE; i < warp->load_count; i += LOADS_PER_LINE)
         fth_prefetch(&warp->loads[i].ready);
-    warp = &warps->warps[soon(warps, 2)->event];
-    if (warp->access) {
+}
+
+void fth_warps_prepare(struct fth_warps *warps)
+{
+    struct fth_event_queue *queue = warps->context.queue;
+    const struct fth_timed_l1s *l1s = warps->context.l1s;
+    const uint32_t count = fth_event_queue_ahead(queue);
+    if (count)
+        begin_preparing(warps, fth_event_queue_soon(queue, count - 1));
+    if (count > PREPARE_DISTANCE)
+        prepare_warp(fth_event_queue_soon(queue, count - 1 - PREPARE_DISTANCE));
+    if (count <= 2 * PREPARE_DISTANCE)
+        return;
+    const struct fth_soon *entry = fth_event_queue_soon(queue, count - 1 - 2 * PREPARE_DISTANCE);
+    const struct warp *warp = entry->data;
+    if (warp) {
         fth_prefetch(warp->access->next);
         fth_timed_l1s_prepare(l1s, warp->sm, warp->access);
     }
-    warp = &warps->warps[soon(warps, 3)->event];
-    if (warp->access)
-        soon(warps, 3)->lines = fth_timed_l1s_prepare_sets(l1s, warp->sm, warp->access);
-    warp = &warps->warps[soon(warps, 4)->event];
-    if (warp->access)
-        fth_timed_l1s_prepare_slots(l1s, warp->sm, warp->access, soon(warps, 4)->lines);
+    if (count <= 3 * PREPARE_DISTANCE)
+        return;
+    struct fth_soon *found = fth_event_queue_soon(queue, count - 1 - 3 * PREPARE_DISTANCE);
+    warp = found->data;
+    if (warp)
+        found->lines = fth_timed_l1s_prepare_sets(l1s, warp->sm, warp->access);
+    if (count <= 4 * PREPARE_DISTANCE)
+        return;
+    entry = fth_event_queue_soon(queue, count - 1 - 4 * PREPARE_DISTANCE);
+    warp = entry->data;
+    if (warp)
+        fth_timed_l1s_prepare_slots(l1s, warp->sm, warp->access, entry->lines);
 }

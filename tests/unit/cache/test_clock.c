@@ -383,11 +383,57 @@ static void invalid_masks_are_refused(void **state)
     }
 }
 
+/* Reads lines at a time and pins them until another one. */
+static void read_and_pin(struct fth_cache *cache, const char *lines, uint64_t now, uint64_t until)
+{
+    for (; *lines; lines++) {
+        struct fth_cache_result result;
+        fth_cache_set_time(cache, now);
+        fth_cache_access(cache, 4 * (uint64_t)(*lines - 'A'), 4, FTH_CACHE_READ, &result);
+        fth_cache_pin(cache, result.way, until);
+    }
+}
+
+/* The rows are those of the first test. */
+static void pinned_lines_keep_their_storage(void **state)
+{
+    (void)state;
+    struct fth_cache_config config = {
+        .line_bytes = 4, .sets = 1, .ways = 4, .policy = "clock", .rows = 4, .row_ways = 4};
+    struct fth_cache *cache = create(&config);
+    char held[32];
+    /* The hand skips A. */
+    read_and_pin(cache, "A", 0, 100);
+    read_lines(cache, "BCDE", held);
+    assert_string_equal(held, "ABCE");
+    fth_cache_destroy(cache);
+    /* All lines are pinned: E waits for D, which has its data first. */
+    cache = create(&config);
+    read_and_pin(cache, "ABC", 0, 100);
+    read_and_pin(cache, "D", 0, 90);
+    fth_cache_set_time(cache, 10);
+    read_lines(cache, "E", held);
+    assert_string_equal(held, "ABCE");
+    assert_int_equal(fth_cache_time(cache, 10), 90);
+    fth_cache_destroy(cache);
+    /* E replaces A in the full row. A keeps its storage, so B is evicted for E, too. */
+    config.rows = 1;
+    cache = create(&config);
+    read_and_pin(cache, "A", 0, 100);
+    read_lines(cache, "BCDE", held);
+    assert_string_equal(held, "CDE");
+    fth_cache_set_time(cache, 100); /* A has its data */
+    read_lines(cache, "F", held);
+    assert_string_equal(held, "CDEF");
+    fth_cache_destroy(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hand_and_the_rows_choose_the_victims),
         cmocka_unit_test(the_hand_keeps_its_position_until_a_reset),
+        cmocka_unit_test(pinned_lines_keep_their_storage),
         cmocka_unit_test(copies_are_caches_of_their_own),
         cmocka_unit_test(invalid_rows_are_refused),
         cmocka_unit_test(large_sets_hold_all_their_lines),

@@ -69,20 +69,20 @@ static inline void end(struct fixture *fixture)
     fth_model_params_destroy(fixture->params);
 }
 
-/* Reads sectors and returns how long it takes. */
+/* Reads sectors as the next part of a request, and returns how long it takes. */
 static inline uint64_t read_part(struct fixture *fixture, uint32_t sm, uint64_t line,
-                                 uint32_t sectors, uint64_t now, uint32_t *fetched)
+                                 uint32_t sectors, uint64_t now, struct fth_sent_read *sent)
 {
     const struct fth_timed_line part = {.line = line, .sectors = sectors};
     const struct fth_timed_request request = {.sm = sm, .line = &part};
-    return fth_timed_l2_read(fixture->l2, &request, sectors, now, fetched) - now;
+    return fth_timed_l2_read(fixture->l2, &request, sectors, now, sent) - now;
 }
 
 static inline uint64_t read_line(struct fixture *fixture, uint32_t sm, uint64_t line,
                                  uint32_t sectors, uint64_t now)
 {
-    uint32_t fetched = 0;
-    return read_part(fixture, sm, line, sectors, now, &fetched);
+    struct fth_sent_read sent = {.line = line};
+    return read_part(fixture, sm, line, sectors, now, &sent);
 }
 
 /* Returns when the SM has sent the write. The event of the access is at 0. */

@@ -1,11 +1,10 @@
 /* The queue of events of the model with time: the order in which it returns events. */
 #include "../../check.h"
-#include "model/timed/timed.h"
+#include "model/timed/event_queue.h"
 
 #define CYCLE ((uint64_t)FTH_TICKS_PER_CYCLE)
 
-/* Cycles that the queue keeps in buckets; later events are handled separately. */
-enum { RING = 8192 };
+enum { RING = FTH_EVENT_RING, AHEAD = FTH_EVENTS_AHEAD, FRONT = FTH_EVENT_FRONT };
 
 static struct fth_event_queue *create(uint32_t events)
 {
@@ -166,54 +165,73 @@ static void random_events_are_taken_in_order(void **state)
     fth_event_queue_destroy(queue);
 }
 
-/* The events that the queue gives ahead are those that it returns later, in the same order. */
-static void events_are_given_ahead(void **state)
+/* The events in the front are those that are taken next, in the same order. */
+static void the_next_events_are_known(void **state)
 {
     (void)state;
-    enum { EVENTS = 200, AHEAD = 20 };
+    enum { EVENTS = 200 };
     struct fth_event_queue *queue = create(EVENTS);
-    uint32_t given[EVENTS], count = 0, event;
-    assert_false(fth_event_queue_ahead(queue, &event));
+    assert_int_equal(fth_event_queue_ahead(queue), 0);
     for (uint32_t i = 0; i < EVENTS; i++)
         fth_event_queue_add(queue, i, (uint64_t)(i * 37 % EVENTS / 3) * 50 * CYCLE);
+    uint32_t known[EVENTS + AHEAD] = {0}, event;
+    uint64_t time;
     for (uint32_t i = 0; i < EVENTS; i++) {
-        uint64_t time;
-        while (fth_event_queue_ahead(queue, &event))
-            given[count++] = event;
-        assert_int_equal(count, i + AHEAD < EVENTS ? i + AHEAD : EVENTS);
         assert_true(fth_event_queue_take(queue, &event, &time));
-        assert_int_equal(event, given[i]);
+        assert_true(i == 0 || event == known[i]);
+        const uint32_t ahead = fth_event_queue_ahead(queue);
+        assert_int_equal(ahead, FTH_MIN(EVENTS - 1 - i, AHEAD));
+        for (uint32_t k = 0; k < ahead; k++)
+            known[i + 1 + k] = fth_event_queue_soon(queue, k)->event;
     }
-    assert_false(fth_event_queue_ahead(queue, &event));
+    expect_empty(queue);
     fth_event_queue_destroy(queue);
 }
 
-/* Event 3 is added before events that were already given; event 4 comes after them. */
-static void added_events_do_not_disturb_those_ahead(void **state)
+/* Events 4 to 6 are added before, among and after events of the front. */
+static void events_are_added_to_the_front(void **state)
 {
     (void)state;
-    struct fth_event_queue *queue = create(6);
-    uint32_t event = UINT32_MAX;
-    fth_event_queue_add(queue, 0, 10 * CYCLE);
-    fth_event_queue_add(queue, 1, 20 * CYCLE);
-    fth_event_queue_add(queue, 2, 30 * CYCLE);
-    while (fth_event_queue_ahead(queue, &event))
-        continue;
-    assert_int_equal(event, 2);
+    struct fth_event_queue *queue = create(7);
+    for (uint32_t i = 0; i < 4; i++)
+        fth_event_queue_add(queue, i, (10 + i * 10) * CYCLE);
     expect(queue, 0, 10 * CYCLE);
-    fth_event_queue_add(queue, 3, 15 * CYCLE);
-    assert_false(fth_event_queue_ahead(queue, &event));
-    fth_event_queue_add(queue, 4, 30 * CYCLE + 1);
-    assert_true(fth_event_queue_ahead(queue, &event));
-    assert_int_equal(event, 4);
-    expect(queue, 3, 15 * CYCLE);
+    fth_event_queue_soon(queue, 1)->lines = 7;
+    fth_event_queue_add(queue, 4, 15 * CYCLE);
+    fth_event_queue_add(queue, 5, 20 * CYCLE + 1);
+    fth_event_queue_add(queue, 6, 40 * CYCLE + 1);
+    assert_int_equal(fth_event_queue_ahead(queue), 5); /* without event 6 */
+    assert_int_equal(fth_event_queue_soon(queue, 3)->event, 2);
+    assert_int_equal(fth_event_queue_soon(queue, 3)->lines, 7);
+    expect(queue, 4, 15 * CYCLE);
     expect(queue, 1, 20 * CYCLE);
+    expect(queue, 5, 20 * CYCLE + 1);
     expect(queue, 2, 30 * CYCLE);
-    expect(queue, 4, 30 * CYCLE + 1);
-    /* Everything that was given is taken; the next event is given again. */
-    fth_event_queue_add(queue, 5, (RING + 40) * CYCLE);
-    assert_false(fth_event_queue_ahead(queue, &event)); /* it is beyond the ring */
-    expect(queue, 5, (RING + 40) * CYCLE);
+    expect(queue, 3, 40 * CYCLE);
+    expect(queue, 6, 40 * CYCLE + 1);
+    expect_empty(queue);
+    fth_event_queue_destroy(queue);
+}
+
+/* More events are added before the last one of the front than the front has places. They move the
+ * last events of the front back to the ring: events 2 i + 1, in the same cycle as events 2 i. */
+static void a_full_front_gives_events_back(void **state)
+{
+    (void)state;
+    enum { FIRST = 2 * AHEAD, EVENTS = FIRST + 2 * FRONT };
+    struct fth_event_queue *queue = create(EVENTS);
+    for (uint32_t i = 0; i < FIRST; i++)
+        fth_event_queue_add(queue, i, (100 + i / 2) * CYCLE + i);
+    expect(queue, 0, 100 * CYCLE);
+    for (uint32_t i = FIRST; i < EVENTS; i++)
+        fth_event_queue_add(queue, i, 101 * CYCLE);
+    expect(queue, 1, 100 * CYCLE + 1);
+    expect(queue, 2, 101 * CYCLE + 2);
+    expect(queue, 3, 101 * CYCLE + 3);
+    for (uint32_t i = FIRST; i < EVENTS; i++)
+        expect(queue, i, 101 * CYCLE);
+    for (uint32_t i = 4; i < FIRST; i++)
+        expect(queue, i, (100 + i / 2) * CYCLE + i);
     expect_empty(queue);
     fth_event_queue_destroy(queue);
 }
@@ -221,8 +239,9 @@ static void added_events_do_not_disturb_those_ahead(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_are_given_ahead),
-        cmocka_unit_test(added_events_do_not_disturb_those_ahead),
+        cmocka_unit_test(the_next_events_are_known),
+        cmocka_unit_test(events_are_added_to_the_front),
+        cmocka_unit_test(a_full_front_gives_events_back),
         cmocka_unit_test(events_are_taken_in_the_order_of_their_cycles),
         cmocka_unit_test(events_of_a_cycle_are_taken_in_the_order_of_arrival),
         cmocka_unit_test(a_time_that_has_passed_is_the_present),

@@ -28,6 +28,7 @@ struct fixture {
     struct fth_timing timing;
     struct fth_timed_l2 *l2;
     struct fth_timed_l1s *l1s;
+    uint32_t sent[2]; /* of the schedulers */
 };
 
 static void begin_launch(struct fixture *fixture, bool cold)
@@ -59,7 +60,7 @@ static void end(struct fixture *fixture)
 /* An access to sectors of consecutive lines. */
 struct access {
     enum fth_trace_access_kind kind;
-    uint32_t sm;
+    uint32_t sm, scheduler;
     uint64_t line;
     uint32_t sectors, lines; /* lines 0: one */
     uint32_t cycles;         /* that the L1 is busy; 0: one per line */
@@ -88,7 +89,8 @@ static uint64_t perform(struct fixture *fixture, struct access access, uint64_t 
     for (uint32_t i = 0; i < lines; i++)
         memcpy((char *)(timed->lines + lines) + i * sizeof access.run, &access.run,
                sizeof access.run);
-    assert_true(fth_timed_l1s_access(fixture->l1s, access.sm, timed, access.kind, now, &times));
+    assert_true(fth_timed_l1s_access(fixture->l1s, access.sm, timed, access.kind, now,
+                                     &fixture->sent[access.scheduler], &times));
     *begun = times.begun - now;
     free(timed);
     return times.done - now;
@@ -372,37 +374,89 @@ static void stores_can_evict_lines(void **state)
 
 /* ---- merging of reads ---- */
 
-/* Reads sector 0 and then sector 1 of many lines, 1 tick later, which the L2 fetches together.
- * Returns for how many lines the L2 counts both as misses. */
-static unsigned count_merged(uint64_t read_merge, uint32_t sms)
+/* Sectors of fills of 64 bytes of which another sector was read before in the same request miss in
+ * the L2, the others hit. */
+static void expect_l2_hits(struct fixture *fixture, uint64_t hits)
 {
-    enum { LINES = 256 };
-    struct fth_timing timing = costs;
-    timing.read_merge = read_merge;
-    struct fixture fixture = begin(none, timing);
-    for (uint64_t i = 0; i < LINES; i++) {
-        const uint64_t now = i * LATER;
-        run(&fixture, (struct access){.line = 128 * i, .sectors = 1}, now);
-        run(&fixture, (struct access){.sm = sms - 1, .line = 128 * i, .sectors = 2}, now + 1);
-    }
-    const struct fth_model_counts *counts = l2_counts(&fixture);
-    assert_int_equal(counts->sectors[FTH_TRACE_READ], 2 * LINES);
-    assert_int_equal(fth_timed_l2_counts(fixture.l2)->dram_reads, 2 * LINES);
-    const unsigned merged = 2 * LINES - (unsigned)counts->hits[FTH_TRACE_READ] - LINES;
-    end(&fixture);
-    return merged;
+    assert_int_equal(l2_counts(fixture)->hits[FTH_TRACE_READ], hits);
 }
 
-/* The time in which reads merge is evenly distributed up to the limit. */
-static void reads_that_follow_closely_miss_together(void **state)
+/* Reads sectors 0 and 1 of line 0 at 0 and `lag`, and in between what `other` says. Returns the
+ * hits of the second read in the L2: 0 if the reads merge. */
+static uint64_t hits_after(const struct access *other, struct access second, uint64_t lag)
+{
+    struct fth_timing timing = costs;
+    timing.read_merge = 100;
+    struct fixture fixture = begin(none, timing);
+    if (other) /* a line that hits */
+        run(&fixture, (struct access){.line = 1280, .sectors = 1}, 0);
+    fth_timed_l2_reset_counts(fixture.l2);
+    run(&fixture, (struct access){.sectors = 1}, LATER);
+    if (other)
+        run(&fixture, *other, LATER + 8);
+    run(&fixture, second, LATER + lag);
+    const uint64_t hits = l2_counts(&fixture)->hits[FTH_TRACE_READ];
+    end(&fixture);
+    return hits;
+}
+
+static void reads_of_accesses_that_follow_each_other_miss_together(void **state)
 {
     (void)state;
-    assert_int_equal(count_merged(0, 1), 0);
-    assert_in_range(count_merged(LATER, 1), 236, 256);
-    assert_int_equal(count_merged(LATER, 2), 0); /* another SM */
-    /* The second read is processed 4 ticks after the first one. Of times from 0 to 11, those from 5
-     * on are longer: 149 = 256 x 7/12. */
-    assert_in_range(count_merged(12, 1), 125, 173);
+    const struct access second = {.sectors = 2}, elsewhere = {.scheduler = 1, .sectors = 2};
+    assert_int_equal(hits_after(NULL, second, 99), 0);
+    assert_int_equal(hits_after(NULL, second, 100), 1); /* too late */
+    assert_int_equal(hits_after(NULL, elsewhere, 99), 0);
+    /* A hit between them changes nothing. */
+    const struct access hit = {.line = 1280, .sectors = 1};
+    assert_int_equal(hits_after(&hit, second, 99), 0);
+    /* After a miss in another line, the accesses do not follow each other in the L1; with a miss of
+     * another scheduler, they do for their own one. */
+    const struct access miss = {.line = 4096, .sectors = 1};
+    assert_int_equal(hits_after(&miss, second, 99), 1);
+    const struct access others = {.scheduler = 1, .line = 4096, .sectors = 1};
+    assert_int_equal(hits_after(&others, second, 99), 0);
+    assert_int_equal(hits_after(&others, elsewhere, 99), 1);
+    /* So with a store, and with a read that bypasses the L1. */
+    const struct access write = {.kind = FTH_TRACE_WRITE, .line = 4096, .sectors = 1};
+    assert_int_equal(hits_after(&write, second, 99), 1);
+    const struct access bypass = {.line = 4096, .sectors = 1, .flags = FTH_LINE_REQUEST_BYPASS_L1};
+    assert_int_equal(hits_after(&bypass, second, 99), 1);
+    /* Another SM has requests of its own. */
+    assert_int_equal(hits_after(NULL, (struct access){.sm = 1, .sectors = 2}, 8), 1);
+}
+
+/* A request stays open if its lines are among the last 24 requests. */
+static void accesses_with_many_lines_do_not_merge(void **state)
+{
+    (void)state;
+    struct fth_timing timing = costs;
+    timing.read_merge = LATER;
+    for (uint32_t lines = 24; lines <= 25; lines++) {
+        struct fixture fixture = begin(none, timing);
+        run(&fixture, (struct access){.sectors = 1, .lines = lines}, 0);
+        run(&fixture, (struct access){.sectors = 2, .lines = lines}, 200);
+        expect_l2_hits(&fixture, lines == 24 ? 0 : 25);
+        end(&fixture);
+    }
+}
+
+/* The port takes 12 ticks per request. A request behind 30 others, not one behind 5, waits for more
+ * than 55 cycles of 4 ticks, so that it can still change. */
+static void reads_merge_while_they_wait_for_the_port(void **state)
+{
+    (void)state;
+    struct fth_timing timing = costs;
+    timing.port = 12;
+    for (int late = 0; late < 2; late++) {
+        struct fixture fixture = begin(none, timing);
+        run(&fixture, (struct access){.line = 1 << 20, .sectors = 1, .lines = late ? 30 : 5}, 0);
+        run(&fixture, (struct access){.sectors = 1}, 0);
+        run(&fixture, (struct access){.line = 4096, .sectors = 1}, 0);
+        run(&fixture, (struct access){.sectors = 2}, 0);
+        expect_l2_hits(&fixture, !late);
+        end(&fixture);
+    }
 }
 
 /* ---- operators and hints ---- */
@@ -512,7 +566,9 @@ int main(void)
         cmocka_unit_test(stores_leave_their_data_in_the_l1),
         cmocka_unit_test(stores_merge),
         cmocka_unit_test(stores_can_evict_lines),
-        cmocka_unit_test(reads_that_follow_closely_miss_together),
+        cmocka_unit_test(reads_of_accesses_that_follow_each_other_miss_together),
+        cmocka_unit_test(accesses_with_many_lines_do_not_merge),
+        cmocka_unit_test(reads_merge_while_they_wait_for_the_port),
         cmocka_unit_test(bypassing_reads_are_not_looked_up),
         cmocka_unit_test(reads_can_leave_nothing),
         cmocka_unit_test(reads_that_leave_nothing_are_not_in_flight),

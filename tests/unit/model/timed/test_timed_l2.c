@@ -165,7 +165,7 @@ static void other_reads_are_not_joined(void **state)
     expect_reads(&fixture, 3, 4, 2, 2);
     read_line(&fixture, 1, NEAR_LINE + 256, 1, 40); /* another line */
     expect_reads(&fixture, 4, 5, 2, 2);
-    /* The first read would be joined, but the join unit only knows the last one of the line. */
+    /* The first read would be joined, but that of other sectors has ended joins with it. */
     read_line(&fixture, 0, NEAR_LINE, 1, 60);
     expect_reads(&fixture, 5, 6, 3, 3);
     read_line(&fixture, 0, NEAR_LINE, 1, 80);
@@ -284,6 +284,47 @@ static void sides_and_memory_have_bandwidths(void **state)
     end(&fixture);
 }
 
+/* A read of other sectors ends joins with the one before, and is not joined itself. */
+static void a_read_of_other_sectors_ends_joins(void **state)
+{
+    (void)state;
+    struct fixture fixture = begin(none, &costs);
+    read_line(&fixture, 0, NEAR_LINE, 1, 0);
+    read_line(&fixture, 0, NEAR_LINE, 2, 20);
+    expect_reads(&fixture, 2, 2, 0, 0);
+    read_line(&fixture, 1, NEAR_LINE, 2, 40);
+    expect_reads(&fixture, 3, 3, 0, 0);
+    read_line(&fixture, 0, NEAR_LINE, 2, 60); /* with the third one */
+    expect_reads(&fixture, 3, 3, 0, 0);
+    end(&fixture);
+}
+
+/* A read with two parts is joined with one of the sectors of its first part, or of both. */
+static void parts_are_joined(void **state)
+{
+    (void)state;
+    for (uint32_t sectors = 1; sectors <= 3; sectors++) {
+        struct fixture fixture = begin(none, &costs);
+        struct fth_sent_read first = {.line = NEAR_LINE}, second = first;
+        read_part(&fixture, 0, NEAR_LINE, 1, 0, &first);
+        read_part(&fixture, 0, NEAR_LINE, 2, 10, &first);
+        expect_reads(&fixture, 2, 2, 0, 0);
+        read_part(&fixture, 1, NEAR_LINE, sectors, 20, &second);
+        const bool joined = sectors != 2;
+        assert_int_equal(second.joined, joined);
+        assert_int_equal(counts_of(&fixture)->counts.requests[FTH_TRACE_READ], joined ? 2 : 3);
+        /* So is a further part of it, but not one with other sectors. */
+        if (joined) {
+            /* Memory and the side have sent part 1 first. */
+            assert_int_equal(read_part(&fixture, 1, NEAR_LINE, 2, 30, &second), MISS + 2 - 30);
+            assert_int_equal(counts_of(&fixture)->counts.requests[FTH_TRACE_READ], 2);
+            read_part(&fixture, 1, NEAR_LINE, 4, 40, &second);
+            assert_int_equal(counts_of(&fixture)->counts.requests[FTH_TRACE_READ], 3);
+        }
+        end(&fixture);
+    }
+}
+
 /* Fills of 64 bytes: two sectors. Sectors that are present are not fetched again. */
 static void misses_fetch_whole_fills(void **state)
 {
@@ -300,9 +341,9 @@ static void misses_fetch_whole_fills(void **state)
     const struct fth_timed_line hinted = {
         .line = 256, .sectors = 1, .flags = 3 << FTH_LINE_REQUEST_FILL_SHIFT};
     const struct fth_timed_request request = {.sm = 0, .line = &hinted};
-    uint32_t fetched = 0;
-    fth_timed_l2_read(fixture.l2, &request, 1, 4 * LATER, &fetched);
-    assert_int_equal(fetched, 15);
+    struct fth_sent_read sent = {.line = 256};
+    fth_timed_l2_read(fixture.l2, &request, 1, 4 * LATER, &sent);
+    assert_int_equal(sent.fetched, 15);
     assert_int_equal(counts_of(&fixture)->dram_reads, 7);
     end(&fixture);
 }
@@ -314,14 +355,17 @@ static void parts_of_a_request_miss_together(void **state)
     (void)state;
     static const char *const fills[] = {"l2.fill_bytes", "64", NULL};
     struct fixture fixture = begin(fills, &costs);
-    uint32_t fetched = 0;
-    read_part(&fixture, 0, NEAR_LINE, 1, 0, &fetched);
-    assert_int_equal(fetched, 3);
-    assert_int_equal(read_part(&fixture, 0, NEAR_LINE, 2, 10, &fetched), MISS - 10);
+    struct fth_sent_read sent = {.line = NEAR_LINE};
+    read_part(&fixture, 0, NEAR_LINE, 1, 0, &sent);
+    assert_int_equal(sent.fetched, 3);
+    assert_int_equal(read_part(&fixture, 0, NEAR_LINE, 2, 10, &sent),
+                     MISS + 1 - 10); /* the side sends part 1 first */
     expect_reads(&fixture, 2, 2, 0, 0);
     assert_int_equal(counts_of(&fixture)->dram_reads, 2);
-    read_line(&fixture, 0, NEAR_LINE, 3, 20); /* another request */
-    expect_reads(&fixture, 3, 4, 2, 2);
+    read_line(&fixture, 0, NEAR_LINE, 3, 20); /* is joined with both parts */
+    expect_reads(&fixture, 2, 2, 0, 0);
+    read_line(&fixture, 0, NEAR_LINE, 3, LATER); /* another request */
+    expect_reads(&fixture, 3, 4, 2, 0);
     end(&fixture);
 }
 
@@ -565,6 +609,8 @@ int main(void)
         cmocka_unit_test(a_busy_side_does_not_extend_joins),
         cmocka_unit_test(reads_that_arrive_much_later_are_not_joined),
         cmocka_unit_test(other_reads_are_not_joined),
+        cmocka_unit_test(a_read_of_other_sectors_ends_joins),
+        cmocka_unit_test(parts_are_joined),
         cmocka_unit_test(sectors_in_flight_are_merged),
         cmocka_unit_test(far_lines_come_from_their_home),
         cmocka_unit_test(reads_that_overtake_one_from_the_other_side_miss),

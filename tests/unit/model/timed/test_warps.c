@@ -356,7 +356,11 @@ static void warps_that_share_a_scheduler_start_apart(void **state)
                       .cycles = 8 + 1};
     expect_cycles(&row);
     row.sets[5] = "1";
-    row.cycles = 8 + fmax(spread(0, 1, 48, 500), spread(0, 2, 48, 500));
+    row.cycles = 8 + spread(0, 2, 48, 250); /* half of it for the warp before */
+    expect_cycles(&row);
+    row.warps = 3; /* all of it for two */
+    row.accesses[2] = (struct short_access){0, 2, 0, 12288};
+    row.cycles = 8 + fmax(spread(0, 2, 48, 250), spread(0, 3, 48, 500));
     expect_cycles(&row);
 }
 

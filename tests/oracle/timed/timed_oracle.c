@@ -64,6 +64,7 @@ struct run {
     struct queue {
         uint64_t left[MAX_QUEUE]; /* times at which the last accesses leave, once per place */
         size_t count;
+        uint64_t sent; /* number of the last access that sent reads; 0: none */
     } queues[TIMED_MAX_SMS][8];
     uint64_t started;   /* warps */
     size_t *free_slots; /* in the order in which they became free */
@@ -285,8 +286,8 @@ static void start_block(struct run *run, size_t slot, uint64_t block, uint64_t n
         const uint64_t warp =
             (block ^ (i + 1) * UINT64_C(0x2545F4914F6CDD1D)) * UINT64_C(0x9E3779B97F4A7C15);
         uint64_t ready = now + delay + i * timed_ticks(run->gpu->warp_cycles);
-        if (per_block > run->gpu->schedulers)
-            ready += warp / (UINT64_C(1) << 48) * timed_ticks(run->gpu->spread_cycles) / 65536;
+        const uint64_t most = i / run->gpu->schedulers * timed_ticks(run->gpu->spread_cycles) / 2;
+        ready += warp / (UINT64_C(1) << 48) * most / 65536;
         run->warps[slot * per_block + i] = (struct warp){.last_number = -1,
                                                          .last = UINT32_MAX,
                                                          .age = run->started++,
@@ -326,7 +327,10 @@ static uint64_t find_room(struct run *run, size_t index)
 {
     const struct queue *queue = queue_of(run, index);
     const uint64_t places = run->gpu->queue_accesses;
-    const uint64_t room = places && queue->count >= places ? queue->left[queue->count - places] : 0;
+    const uint64_t stalled =
+        timed_memory_stalled(run->memory, run->slots[index / run->launch->warps].sm);
+    const uint64_t room =
+        later(stalled, places && queue->count >= places ? queue->left[queue->count - places] : 0);
     if (run->warps[index].gap > LONGEST_SHORT_GAP)
         return room;
     const uint64_t end = find_end_of_gap(run, index);
@@ -358,6 +362,7 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
                                    : 0,
         .shared = warp->shared,
         .access = warp->next,
+        .before = &queue_of(run, index)->sent,
         .instruction = instruction};
     struct timed_l1_times times;
     if (warp->gap <= LONGEST_SHORT_GAP)
@@ -388,6 +393,12 @@ static void try_access(struct run *run, size_t index, uint64_t now)
     struct queue *queue = queue_of(run, index);
     const size_t oldest = find_waiting(run, queue);
     if (run->warps[index].waits) {
+        const uint64_t stalled =
+            timed_memory_stalled(run->memory, run->slots[index / run->launch->warps].sm);
+        if (stalled > now) {
+            add_event(run, stalled, WARP_ISSUES, index);
+            return;
+        }
         run->warps[oldest].waits = false;
         issue_access(run, oldest, now);
         const size_t next = find_waiting(run, queue);

@@ -1,52 +1,8 @@
 /* See timed_memory.h. The sections L1 and "From the SM to memory" of docs/model/time.md. */
-#include "timed_memory.h"
-#include "timed_lines.h"
-#include "timed_requests.h"
+#include "timed_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MERGE_ENTRIES = 64,
-    JOIN_ENTRIES = 8192,
-    ATOMIC_ENTRIES = 4096,
-    LOOKUP_LEAD = 64 * CYCLE,
-    PORT_LEAD = 256 * CYCLE,
-    INPUT_LEAD = 256 * CYCLE
-};
-
-struct merge_entry {
-    uint64_t line, time, sectors;
-    bool used;
-};
-
-struct l1 {
-    struct timed_lines cache;
-    uint64_t tags_free_at, hits_free_at, data_free_at, port_free_at;
-    struct merge_entry reads[MERGE_ENTRIES], store;
-};
-
-struct join_entry {
-    uint64_t line, sectors;
-    uint64_t arrived; /* at the join unit */
-    uint64_t back;    /* there, with its data */
-    uint64_t at_sm;
-    uint64_t reads;
-};
-
-struct timed_memory {
-    const struct timed_gpu *gpu;
-    struct timed_oracle_result *result;
-    struct l1 *l1s;
-    struct timed_lines sides[TIMED_MAX_SIDES];
-    uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at, input_free_at;
-    uint64_t event; /* time of the event whose access is performed */
-    struct {
-        uint64_t unit, free_at;
-    } atomics[ATOMIC_ENTRIES];
-    struct join_entry (*joins)[JOIN_ENTRIES]; /* [groups] */
-    uint64_t launches;                        /* so far */
-};
 
 uint64_t timed_ticks(double cycles)
 {
@@ -99,8 +55,10 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
         timed_lines_clear(&l1->cache);
         l1->cache.flight_count = 0;
         l1->tags_free_at = l1->hits_free_at = l1->data_free_at = l1->port_free_at = 0;
+        l1->stalled_until = 0;
         memset(l1->reads, 0, sizeof l1->reads);
-        l1->store = (struct merge_entry){0};
+        l1->store = (struct store_entry){0};
+        l1->accesses = l1->requests = l1->last = l1->sent = 0;
     }
     for (uint64_t side = 0; side < memory->gpu->sides; side++) {
         if (memory->gpu->cold)
@@ -122,13 +80,10 @@ static void write_back(struct timed_memory *memory, struct timed_lines *cache,
 static void update_partials(struct timed_memory *memory, struct timed_lines *cache, uint64_t line,
                             uint64_t set);
 
-/* Uses a line and makes sectors present that arrive at `ready`. Returns its reuse distance. At
- * least one byte of the line is present if there are none of them. */
-static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uint64_t line,
-                     uint64_t sectors, uint64_t now, uint64_t ready)
+uint32_t timed_use_line(struct timed_memory *memory, struct timed_lines *cache, uint64_t line,
+                        uint64_t sectors)
 {
     const uint64_t sector = memory->gpu->sector_bytes;
-    const bool fresh = !timed_lines_hold(cache, line);
     uint64_t at = line, set = 0;
     uint32_t distance = UINT32_MAX;
     bool first = true;
@@ -147,6 +102,12 @@ static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uin
             first = false;
         }
     update_partials(memory, cache, line, set);
+    return distance;
+}
+
+void timed_add_flight(struct timed_lines *cache, uint64_t line, uint64_t sectors, bool fresh,
+                      uint64_t now, uint64_t ready)
+{
     struct timed_flight *flight = timed_lines_flight(cache, line);
     if (fresh)
         flight->late = 0;
@@ -157,20 +118,28 @@ static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uin
         flight->ready = ready;
         flight->sectors = sectors;
     }
+}
+
+/* Does both. */
+static uint32_t fill(struct timed_memory *memory, struct timed_lines *cache, uint64_t line,
+                     uint64_t sectors, uint64_t now, uint64_t ready)
+{
+    const bool fresh = !timed_lines_hold(cache, line);
+    const uint32_t distance = timed_use_line(memory, cache, line, sectors);
+    if (sectors)
+        timed_add_flight(cache, line, sectors, fresh, now, ready);
     return distance;
 }
 
-/* Notes which sectors a read misses and fetches. */
-static void note_read(struct timed_lines *cache, uint64_t line, uint64_t missed, uint64_t fetched,
-                      uint64_t *counts)
+void timed_note_read(struct timed_lines *cache, uint64_t line, uint64_t missed, uint64_t fetched,
+                     uint64_t *counts)
 {
     miss_history_miss(&cache->history, line, missed, fetched, timed_lines_hold(cache, line),
                       counts);
 }
 
-/* Writes the bytes of a request. Returns the reuse distance of their line. */
-static uint32_t write_bytes(struct timed_memory *memory, struct timed_lines *cache,
-                            const struct timed_request *request)
+uint32_t timed_write_bytes(struct timed_memory *memory, struct timed_lines *cache,
+                           const struct timed_request *request)
 {
     uint64_t set = 0;
     uint32_t distance = UINT32_MAX;
@@ -179,6 +148,8 @@ static uint32_t write_bytes(struct timed_memory *memory, struct timed_lines *cac
         *timed_lines_flight(cache, request->line) = (struct timed_flight){.line = request->line};
     for (uint64_t i = 0; i < memory->gpu->line_bytes; i++)
         if (request->bytes[i]) {
+            if (!first && !request->bytes[i - 1]) /* each run of bytes is an access */
+                oracle_begin(cache->cache, oracle_time(cache->cache));
             const struct fth_cache_result result =
                 timed_lines_access(cache, request->line + i, 1, FTH_CACHE_WRITE);
             write_back(memory, cache, &result);
@@ -280,7 +251,7 @@ static uint64_t read_home(struct timed_memory *memory, uint64_t line, uint64_t s
         ready = timed_lines_flight(home, line)->ready;
     if (*missed)
         ready = later(ready, read_memory(memory, *missed, now));
-    note_read(home, line, *missed, *missed, NULL);
+    timed_note_read(home, line, *missed, *missed, NULL);
     fill(memory, home, line, *missed, now, ready);
     if (*missed) {
         timed_lines_flight(home, line)->late = *missed;
@@ -321,17 +292,15 @@ static struct found read_side(struct timed_memory *memory, uint64_t side,
             memory->result->far_hits += count_bits(found.missed & ~from_memory);
         }
     }
-    note_read(cache, request->line, found.missed, found.fetched, misses);
+    timed_note_read(cache, request->line, found.missed, found.fetched, misses);
     found.distance = fill(memory, cache, request->line, found.fetched, now, arrival);
     timed_lines_note_use(cache, request->line, sectors | found.fetched);
     found.ready = later(found.ready, arrival);
     return found;
 }
 
-/* Counts sectors, of which `hits` are hits. */
-static void count(struct timed_oracle_counts *counts, enum fth_trace_access_kind kind,
-                  uint64_t sectors, uint64_t hits, uint64_t flying, uint64_t distance,
-                  uint64_t ways)
+void timed_count(struct timed_oracle_counts *counts, enum fth_trace_access_kind kind,
+                 uint64_t sectors, uint64_t hits, uint64_t flying, uint64_t distance, uint64_t ways)
 {
     uint64_t *profile = counts->profile[kind != FTH_TRACE_READ];
     counts->requests[kind]++;
@@ -346,9 +315,9 @@ static void count_l2(struct timed_memory *memory, const struct timed_request *re
                      uint64_t sectors, const struct found *found)
 {
     const struct timed_cache_config *config = &memory->gpu->l2;
-    count(&memory->result->l2, request->issue->instruction->kind, sectors,
-          sectors & ~found->missed & ~(config->merged_hits ? 0 : found->flying), found->flying,
-          found->distance, config->ways);
+    timed_count(&memory->result->l2, request->issue->instruction->kind, sectors,
+                sectors & ~found->missed & ~(config->merged_hits ? 0 : found->flying),
+                found->flying, found->distance, config->ways);
 }
 
 /* Sends a request through the port of its SM. Returns when it arrives at the join unit. */
@@ -371,37 +340,72 @@ static uint64_t enter_side(struct timed_memory *memory, uint64_t side, uint64_t 
                       sector_ticks(gpu, gpu->l2_bytes_per_s / (double)gpu->sides));
 }
 
-/* Reads sectors. Returns when they arrive at the SM. *fetched: those that the L2 has fetched for
- * this request. */
-static uint64_t read_l2(struct timed_memory *memory, const struct timed_request *request,
-                        uint64_t sectors, uint64_t now, uint64_t *fetched)
+/* Tries to join a request, or a further part of one. Returns whether that is possible. */
+static bool join(struct timed_memory *memory, const struct timed_request *request, uint64_t sectors,
+                 uint64_t at_join, struct sent_request *sent, struct join_entry *entry,
+                 bool *recorded)
 {
     const struct timed_gpu *gpu = memory->gpu;
-    const uint64_t sm = request->issue->sm, joined = timed_ticks(join_cycles(gpu));
-    const uint64_t at_join = pass_port(memory, request, now);
-    const uint64_t index = request->line * GOLDEN / (UINT64_C(1) << 40) % JOIN_ENTRIES;
-    struct join_entry *entry = &memory->joins[gpu->join_group[sm]][index];
     const uint64_t duration = entry->back - entry->arrived;
     const uint64_t lag =
         at_join > entry->arrived ? at_join - entry->arrived : entry->arrived - at_join;
-    if (gpu->joins && entry->line == request->line && entry->sectors == sectors && lag < duration &&
-        entry->reads < gpu->join_reads) {
+    const bool pending = gpu->joins && entry->line == request->line && !entry->closed &&
+                         entry->reads && lag < duration;
+    if (sent->sectors) /* a further part */
+        return sent->joined && pending && !(sectors & ~entry->sectors);
+    *recorded = true;
+    if (pending && sectors != entry->sectors && sectors != entry->first) {
+        entry->closed = true;
+        *recorded = false;
+    } else if (pending && entry->reads < gpu->join_reads) {
         entry->reads++;
-        return entry->at_sm;
+        sent->joined = true;
     }
+    return sent->joined;
+}
+
+uint64_t timed_read_l2(struct timed_memory *memory, const struct timed_request *request,
+                       uint64_t sectors, uint64_t now, struct sent_request *sent)
+{
+    const struct timed_gpu *gpu = memory->gpu;
+    const uint64_t sm = request->issue->sm, joined = timed_ticks(join_cycles(gpu));
+    const bool is_first = !sent->sectors;
+    bool recorded = false;
+    if (is_first)
+        sent->sent = pass_port(memory, request, now) - joined;
+    const uint64_t at_join = sent->sent + joined;
+    const uint64_t index = request->line * GOLDEN / (UINT64_C(1) << 40) % JOIN_ENTRIES;
+    struct join_entry *entry = &memory->joins[gpu->join_group[sm]][index];
+    const bool shared = join(memory, request, sectors, at_join, sent, entry, &recorded);
+    sent->sectors |= sectors;
+    if (shared)
+        return entry->at_sm;
     const uint64_t side = gpu->side_of[sm], looked_up = at_join + to_l2(gpu);
     const uint64_t wait = enter_side(memory, side, sectors, at_join) - looked_up;
     uint64_t *misses = memory->result->l2.misses;
     struct found found = read_side(memory, side, request, sectors, looked_up, misses);
-    const uint64_t again = (*fetched & sectors) | found.early;
+    const uint64_t again = (sent->fetched & sectors) | found.early;
     miss_history_again(&memory->sides[side].history, request->line,
                        (again | (gpu->l2.merged_hits ? 0 : found.flying)) & ~found.missed, misses);
     found.missed |= again;
     found.flying &= ~again;
     count_l2(memory, request, sectors, &found);
-    *fetched |= found.fetched;
+    sent->fetched |= found.fetched;
     const uint64_t back = found.ready + to_l2(gpu), at_sm = back + wait + joined;
-    *entry = (struct join_entry){request->line, sectors, at_join, back, at_sm, 1};
+    if (recorded) {
+        *entry = (struct join_entry){.line = request->line,
+                                     .first = sectors,
+                                     .sectors = sectors,
+                                     .arrived = at_join,
+                                     .back = back,
+                                     .at_sm = at_sm,
+                                     .reads = 1};
+    } else if (!is_first && !sent->joined && entry->reads && entry->line == request->line &&
+               entry->arrived == at_join) {
+        entry->sectors |= sectors;
+        entry->back = later(entry->back, back);
+        entry->at_sm = later(entry->at_sm, at_sm);
+    }
     return at_sm;
 }
 
@@ -411,7 +415,7 @@ static uint32_t write_home(struct timed_memory *memory, const struct timed_reque
 {
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t home = home_of(gpu, request->line);
-    const uint32_t distance = write_bytes(memory, &memory->sides[home], request);
+    const uint32_t distance = timed_write_bytes(memory, &memory->sides[home], request);
     for (uint64_t side = 0; side < gpu->sides; side++)
         for (uint64_t i = 0; side != home && side != near && i < gpu->line_bytes; i++)
             if (request->bytes[i]) {
@@ -473,8 +477,8 @@ static uint64_t send_store(struct timed_memory *memory, const struct timed_reque
     return occupy(&memory->l1s[request->issue->sm].port_free_at, now, busy) + busy;
 }
 
-static uint64_t write_l2(struct timed_memory *memory, const struct timed_request *request,
-                         uint64_t counted, uint64_t now)
+uint64_t timed_write_l2(struct timed_memory *memory, const struct timed_request *request,
+                        uint64_t counted, uint64_t now)
 {
     const uint64_t near = memory->gpu->side_of[request->issue->sm];
     const struct found found = {.distance = write_home(memory, request, near)};
@@ -486,8 +490,8 @@ static uint64_t write_l2(struct timed_memory *memory, const struct timed_request
     return send_store(memory, request, counted, now);
 }
 
-static uint64_t atomic_l2(struct timed_memory *memory, const struct timed_request *request,
-                          uint64_t now)
+uint64_t timed_atomic_l2(struct timed_memory *memory, const struct timed_request *request,
+                         uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t home = home_of(gpu, request->line);
@@ -508,171 +512,4 @@ static uint64_t atomic_l2(struct timed_memory *memory, const struct timed_reques
     count_l2(memory, request, request->sectors, &found);
     write_home(memory, request, home);
     return found.ready + to_l2(gpu) + timed_ticks(join_cycles(gpu));
-}
-
-/* ---- L1 ---- */
-
-static void count_l1(struct timed_memory *memory, const struct timed_request *request,
-                     uint64_t present, uint64_t flying, uint32_t distance)
-{
-    const struct timed_cache_config *config = &memory->gpu->l1;
-    count(&memory->result->l1, request->issue->instruction->kind, request->sectors,
-          present & ~(config->merged_hits ? 0 : flying), flying, distance, config->ways);
-}
-
-static uint64_t send_misses(struct timed_memory *memory, const struct timed_request *request,
-                            uint64_t sectors, uint64_t now)
-{
-    const struct timed_gpu *gpu = memory->gpu;
-    const uint64_t index = request->line / gpu->line_bytes * GOLDEN / (UINT64_C(1) << 58);
-    struct merge_entry *entry = &memory->l1s[request->issue->sm].reads[index];
-    if (!entry->used || entry->line != request->line || now >= entry->time)
-        *entry = (struct merge_entry){
-            .line = request->line, .time = now + merge_time(gpu, request->line, now), .used = true};
-    return read_l2(memory, request, sectors, now, &entry->sectors);
-}
-
-/* A read that is looked up at `now`. A hit has its data at `hit`, other data waits for `backlog`.
- */
-static uint64_t read_l1(struct timed_memory *memory, const struct timed_request *request,
-                        uint64_t now, uint64_t hit, uint64_t backlog, bool *is_hit)
-{
-    const struct timed_gpu *gpu = memory->gpu;
-    struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
-    const bool allocates = request->issue->instruction->l1 != ORACLE_NO_ALLOCATE;
-    const uint64_t missing =
-        timed_lines_missing(cache, request->line, request->sectors, request->bytes);
-    const uint64_t present = request->sectors & ~missing;
-    const uint64_t flying = timed_lines_flying(cache, request->line, present, hit);
-    uint64_t arrival = 0;
-    if (flying)
-        arrival = timed_lines_flight(cache, request->line)->ready;
-    if (missing)
-        arrival = later(arrival, send_misses(memory, request, missing, now));
-    uint32_t distance = UINT32_MAX;
-    uint64_t *misses = memory->result->l1.misses;
-    note_read(cache, request->line, missing, 0, misses);
-    if (!gpu->l1.merged_hits)
-        miss_history_again(&cache->history, request->line, flying, misses);
-    if (present || allocates) {
-        distance = fill(memory, cache, request->line, allocates ? missing : 0, now, arrival);
-        timed_lines_note_use(cache, request->line, request->sectors);
-    }
-    count_l1(memory, request, present, flying, distance);
-    *is_hit = present == request->sectors && !flying;
-    return *is_hit ? hit : later(hit, arrival + backlog);
-}
-
-/* Returns the sectors of a store that do not merge with an earlier one. */
-static uint64_t merge_store(struct timed_memory *memory, const struct timed_request *request,
-                            uint64_t now)
-{
-    struct merge_entry *entry = &memory->l1s[request->issue->sm].store;
-    uint64_t counted = request->sectors;
-    if (entry->used && entry->line == request->line && entry->time > now) {
-        counted &= ~entry->sectors;
-        entry->sectors |= request->sectors;
-        entry->time = now + timed_ticks(memory->gpu->store_merge_cycles);
-    } else {
-        *entry = (struct merge_entry){.line = request->line,
-                                      .time = now + timed_ticks(memory->gpu->store_merge_cycles),
-                                      .sectors = request->sectors,
-                                      .used = true};
-    }
-    return counted;
-}
-
-static uint64_t write_l1(struct timed_memory *memory, const struct timed_request *request,
-                         uint64_t now)
-{
-    const struct timed_gpu *gpu = memory->gpu;
-    struct timed_lines *cache = &memory->l1s[request->issue->sm].cache;
-    const bool allocates = request->issue->instruction->l1 != ORACLE_NO_ALLOCATE;
-    const uint64_t hits = timed_lines_touched(cache, request->line, request->sectors);
-    uint32_t distance = UINT32_MAX;
-    if (strcmp(gpu->l1_bypass, "off") != 0)
-        timed_lines_drop(cache, request->line);
-    else if (allocates || timed_lines_hold(cache, request->line))
-        distance = write_bytes(memory, cache, request);
-    count_l1(memory, request, hits, 0, distance);
-    return write_l2(memory, request, merge_store(memory, request, now), now);
-}
-
-/* A request that bypasses the L1. */
-static uint64_t bypass_l1(struct timed_memory *memory, const struct timed_request *request,
-                          uint64_t now)
-{
-    const struct timed_instruction *instruction = request->issue->instruction;
-    uint64_t fetched = 0;
-    if (instruction->kind != FTH_TRACE_READ || instruction->l1 == ORACLE_EVICT)
-        timed_lines_drop(&memory->l1s[request->issue->sm].cache, request->line);
-    count_l1(memory, request, 0, 0, UINT32_MAX);
-    if (instruction->kind == FTH_TRACE_READ)
-        memory->result->l1.misses[MISS_COLD] += count_bits(request->sectors);
-    if (instruction->kind == FTH_TRACE_READ)
-        return read_l2(memory, request, request->sectors, now, &fetched);
-    if (instruction->kind == FTH_TRACE_ATOMIC)
-        return atomic_l2(memory, request, now);
-    return write_l2(memory, request, merge_store(memory, request, now), now);
-}
-
-static bool bypasses(const struct timed_memory *memory, const struct timed_instruction *instruction)
-{
-    return instruction->kind == FTH_TRACE_ATOMIC || instruction->l1 == ORACLE_BYPASS ||
-           instruction->l1 == ORACLE_EVICT || strcmp(memory->gpu->l1_bypass, "rwon") == 0;
-}
-
-/* Performs the line requests of an access. Returns how many are reads that hit. */
-static uint64_t perform(struct timed_memory *memory, const struct timed_issue *issue, uint64_t busy,
-                        uint64_t count, struct timed_l1_times *times)
-{
-    const bool is_read = issue->instruction->kind == FTH_TRACE_READ;
-    const uint64_t delivery = later(times->begun, memory->l1s[issue->sm].hits_free_at);
-    const uint64_t backlog = times->left - times->begun;
-    struct timed_request request = {.line = UINT64_MAX};
-    uint64_t hits = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t now = times->begun + (is_read ? i / 4 * CYCLE : i * busy / count);
-        const uint64_t hit = delivery + hits * busy / count + timed_ticks(memory->gpu->l1_cycles);
-        bool is_hit = false;
-        uint64_t ready = now;
-        timed_next_request(memory->gpu, issue, &request);
-        if (bypasses(memory, issue->instruction))
-            ready = bypass_l1(memory, &request, now) + (is_read ? backlog : 0);
-        else if (is_read)
-            ready = read_l1(memory, &request, now, hit, backlog, &is_hit);
-        else
-            ready = write_l1(memory, &request, now);
-        ready = is_read ? later(ready, hit) : ready;
-        if (is_read && !is_hit)
-            ready += spread(memory->gpu, request.line, now);
-        times->done = later(times->done, ready);
-        hits += is_hit;
-    }
-    return hits;
-}
-
-void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
-                         struct timed_l1_times *times)
-{
-    struct l1 *l1 = &memory->l1s[issue->sm];
-    const bool is_read = issue->instruction->kind == FTH_TRACE_READ;
-    uint64_t count = 0;
-    memory->event = now;
-    const uint64_t busy = timed_l1_cycles(memory->gpu, issue, &count) * CYCLE;
-    if (issue->shared) {
-        const uint64_t begin = later(now, later(l1->tags_free_at, l1->hits_free_at));
-        l1->tags_free_at = l1->hits_free_at = begin + issue->shared * CYCLE;
-        occupy(&l1->data_free_at, begin, issue->shared * CYCLE);
-    }
-    times->begun = later(now, l1->tags_free_at);
-    if (l1->hits_free_at > LOOKUP_LEAD)
-        times->begun = later(times->begun, l1->hits_free_at - LOOKUP_LEAD);
-    if (l1->port_free_at > PORT_LEAD)
-        times->begun = later(times->begun, l1->port_free_at - PORT_LEAD);
-    times->done = times->begun;
-    times->left = occupy(&l1->data_free_at, times->begun, busy);
-    const uint64_t hits = perform(memory, issue, busy, count, times);
-    l1->tags_free_at = times->begun + (is_read ? (count + 3) / 4 * CYCLE : busy);
-    occupy(&l1->hits_free_at, times->begun, is_read && count ? hits * busy / count : busy);
 }

@@ -26,6 +26,23 @@ static uint64_t below(struct fth_rng *rng, uint64_t bound)
 
 /* ---- random GPUs ---- */
 
+/* Gives an L1 the policy clock, with few rows, so that rows as well as sets become full. */
+static void random_clock(struct fth_rng *rng, const struct timed_gpu *gpu,
+                         struct timed_cache_config *cache)
+{
+    const uint64_t sets = cache->size_bytes / gpu->line_bytes / cache->ways;
+    uint64_t bit = gpu->line_bytes;
+    cache->policy = "clock";
+    cache->index = "description";
+    cache->row_ways = PICK(rng, 2, 3, 4);
+    for (; (UINT64_C(1) << cache->masks.set_count) < sets; bit *= 2)
+        cache->masks.set[cache->masks.set_count++] = bit * PICK(rng, 1, 5, 9);
+    do { /* at least two rows, so that there are masks */
+        cache->masks.row[cache->masks.row_count++] = bit * PICK(rng, 1, 3, 5);
+        bit *= 2;
+    } while ((cache->row_ways << cache->masks.row_count) <= cache->ways);
+}
+
 static void random_caches(struct fth_rng *rng, struct timed_gpu *gpu)
 {
     static const char *const indices[] = {"mod", "shift:1", "prime", "xor"};
@@ -46,6 +63,8 @@ static void random_caches(struct fth_rng *rng, struct timed_gpu *gpu)
                             (level ? PICK(rng, 2, 4) * gpu->sides : 1);
         cache->index = indices[below(rng, 4)];
         cache->policy = policies[below(rng, 5)];
+        if (level == 0 && below(rng, 3) == 0)
+            random_clock(rng, gpu, cache);
         cache->merged_hits = below(rng, 3) > 0;
     }
 }
@@ -210,6 +229,8 @@ static struct fth_model_params *params_of(const struct timed_gpu *gpu)
     set_cache(params, "l1", gpu, &gpu->l1);
     set_cache(params, "l2", gpu, &gpu->l2);
     set_times(params, gpu);
+    params->l1_masks = gpu->l1.masks;
+    params->l1_row_ways = gpu->l1.row_ways;
     set_number(params, "gpu.sms", (double)gpu->sms);
     set_number(params, "gpu.schedulers", (double)gpu->schedulers);
     set_number(params, "gpu.max_warps", (double)gpu->max_warps);

@@ -9,8 +9,9 @@ struct timed_memory;
 /* An access that a warp issues. */
 struct timed_issue {
     uint64_t sm;
-    uint64_t shared; /* requests to shared memory before it */
-    uint64_t base;   /* is added to the addresses */
+    uint64_t shared;  /* requests to shared memory before it */
+    uint64_t base;    /* is added to the addresses */
+    uint64_t *before; /* number of the last access of its scheduler that sent reads; 0: none */
     const struct timed_oracle_access *access;
     const struct timed_instruction *instruction;
 };
@@ -26,6 +27,8 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
 struct timed_l1_times {
     uint64_t begun, left, done;
 };
+/* Returns until when the last line that waited for storage in an L1 waited; 0: none. */
+uint64_t timed_memory_stalled(const struct timed_memory *memory, uint64_t sm);
 /* Performs an access at `now`. */
 void timed_memory_access(struct timed_memory *memory, const struct timed_issue *issue, uint64_t now,
                          struct timed_l1_times *times);
@@ -85,12 +88,6 @@ static inline uint64_t to_l2(const struct timed_gpu *gpu)
 static inline uint64_t mix(uint64_t line, uint64_t now)
 {
     return (line ^ now / CYCLE * UINT64_C(0x2545F4914F6CDD1D)) * GOLDEN;
-}
-
-/* Returns how long misses merge with one of a line at `now`. */
-static inline uint64_t merge_time(const struct timed_gpu *gpu, uint64_t line, uint64_t now)
-{
-    return mix(line, now) / (UINT64_C(1) << 48) * timed_ticks(gpu->merge_cycles) / 65536;
 }
 
 /* Returns how much later data of the L2 reaches a warp that looks up the line at `now`. */

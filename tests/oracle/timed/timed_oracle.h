@@ -13,7 +13,9 @@ enum { TIMED_MAX_SMS = 8, TIMED_MAX_SIDES = 3 };
 struct timed_cache_config {
     uint64_t size_bytes, ways; /* of one L1, or of all sides of the L2 */
     const char *index, *policy;
-    bool merged_hits; /* sectors in flight count as hits */
+    bool merged_hits;            /* sectors in flight count as hits */
+    struct fth_hash_masks masks; /* with the index "description" */
+    uint64_t row_ways;           /* the same: tags per row of the policy clock */
 };
 
 struct timed_gpu {

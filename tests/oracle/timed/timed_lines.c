@@ -8,11 +8,15 @@ void timed_lines_init(struct timed_lines *lines, const struct timed_gpu *gpu,
                       const struct timed_cache_config *config, uint64_t size_bytes,
                       enum fth_write write, uint64_t seed)
 {
+    const bool masked = strcmp(config->index, "description") == 0;
     const struct fth_cache_config cache = {.line_bytes = gpu->line_bytes,
                                            .sector_bytes = gpu->sector_bytes,
                                            .sets = size_bytes / gpu->line_bytes / config->ways,
                                            .ways = config->ways,
-                                           .index = config->index,
+                                           .index = masked ? "xor" : config->index,
+                                           .masks = masked ? &config->masks : NULL,
+                                           .rows = masked ? 1u << config->masks.row_count : 0,
+                                           .row_ways = masked ? config->row_ways : 0,
                                            .policy = config->policy,
                                            .write = write,
                                            .seed = seed};

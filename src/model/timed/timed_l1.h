@@ -1,0 +1,52 @@
+/* The state of the L1s of the model with time, for timed_l1.c and timed_l1_create.c. */
+#ifndef FTH_MODEL_TIMED_L1_H
+#define FTH_MODEL_TIMED_L1_H
+
+#include "model/timed/timed.h"
+
+/* Size of the table of requests that misses can merge with, per SM: a power of two. Chosen: more
+ * than MERGE_REQUESTS. */
+enum { READ_SLOTS = 64 };
+
+/* The last store. */
+struct recent_store {
+    uint64_t line, until;
+    uint32_t sectors;
+};
+
+struct l1 {
+    struct fth_timed_cache *cache; /* its own one, or that of all L1s */
+    uint32_t first_set, first_row; /* of this L1 in the cache */
+    bool used;                     /* in this launch */
+    struct fth_shadow *shadow;     /* NULL: not yet used, or the causes of misses are not wanted */
+    uint64_t tags_free_at;         /* when it can look up the next access */
+    uint64_t hits_free_at;         /* when it has delivered the data of all hits */
+    uint64_t data_free_at;         /* the same of all accesses, as if none had to wait for the L2 */
+    struct recent_store store;
+    uint32_t accesses; /* so far, not 0 after the first one; wraps around */
+    uint32_t requests; /* of the L2 for reads so far; wraps around */
+    uint32_t sent;     /* number of the last access that has sent reads */
+    uint32_t last;     /* the same, if no store or atomic was sent after it; otherwise 0 */
+    struct fth_sent_read reads[READ_SLOTS]; /* by a hash of the line */
+};
+
+struct fth_timed_l1s {
+    struct l1 *l1s;        /* [sms] */
+    uint64_t *waits_until; /* [sms] when a line that waited for storage got it */
+    uint64_t sms;
+    /* [sms] `cache` is NULL before its first use. If the L1s are copies in one structure, only the
+     * first one is used. */
+    struct fth_timed_cache *caches;
+    uint64_t copies;
+    uint64_t rows; /* per L1 in one structure; 0: there is none */
+    struct fth_shape shape;
+    struct fth_timing timing;
+    struct fth_timed_l2 *l2;
+    struct fth_curves *curves;       /* NULL: not wanted */
+    struct fth_model_counts *counts; /* [instructions + 1] */
+    size_t instructions;
+    struct fth_model_misses *misses; /* [instructions + 1]; NULL: not wanted */
+    struct fth_cache_level_totals totals;
+};
+
+#endif
