@@ -3,7 +3,9 @@
  * src/device/device.h. Prints TAP.
  *
  * An OpenCL device may refuse a request as unsupported if it gives the reason; it must answer timed
- * passes over data. If the computer has no OpenCL device, the test is skipped.
+ * passes over data. If the computer has no OpenCL device, the test is skipped. An OpenCL device can
+ * be the CPU, on which other programs and other virtual machines disturb measurements: a test that
+ * fails there is repeated.
  *
  * usage: conformance DEVICE [RECORD]      RECORD: record the run in this file
  */
@@ -16,8 +18,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Maximum number of attempts of a test on an OpenCL device. Chosen: on a busy machine with two
+ * cores, one of about 30 runs of the whole program fails without repetitions. */
+enum { ATTEMPTS = 5 };
+
+static FILE *output; /* what the current attempt of a test prints */
 static int checks, failures;
 static bool may_refuse; /* an OpenCL device */
+
+/* The device, and what several tests need. `optional`: the device is a recording, which may be
+ * older than some requests. */
+struct subject {
+    struct fth_device *device;
+    size_t sms;
+    bool optional;
+};
 
 static void check(bool good, const char *description, ...)
 {
@@ -26,7 +41,7 @@ static void check(bool good, const char *description, ...)
     va_start(arguments, description);
     vsnprintf(text, sizeof text, description, arguments);
     va_end(arguments);
-    printf("%sok %d - %s\n", good ? "" : "not ", ++checks, text);
+    fprintf(output, "%sok %d - %s\n", good ? "" : "not ", ++checks, text);
     failures += !good;
 }
 
@@ -83,7 +98,7 @@ static bool measure(struct fth_device *device, const struct fth_request *request
     enum fth_status status = fth_device_measure(device, requests, count, samples, &error);
     if (status != FTH_OK) {
         char text[sizeof error];
-        printf("# %s\n", fth_error_text(&error, text, sizeof text));
+        fprintf(output, "# %s\n", fth_error_text(&error, text, sizeof text));
     }
     return status == FTH_OK;
 }
@@ -106,8 +121,9 @@ static bool is_refused(const struct fth_samples *samples, const char *what)
 
 /* ---- tests ---- */
 
-static size_t describes_itself(struct fth_device *device)
+static void describes_itself(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     struct fth_gpu *gpu = NULL;
     bool good =
         fth_gpu_create(&gpu, NULL) == FTH_OK && fth_device_describe(device, gpu, NULL) == FTH_OK;
@@ -121,11 +137,12 @@ static size_t describes_itself(struct fth_device *device)
     const char *backend = good ? fth_gpu_text(gpu, "device", "backend") : NULL;
     may_refuse = backend && strcmp(backend, "opencl") == 0;
     fth_gpu_destroy(gpu);
-    return count;
+    subject->sms = count;
 }
 
-static void measures_on_every_path(struct fth_device *device)
+static void measures_on_every_path(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     for (int path = 0; path < FTH_PATH_COUNT; path++) {
         const char *name = fth_path_name((enum fth_path)path);
         struct fth_request requested = both_timings((enum fth_path)path);
@@ -144,7 +161,8 @@ static void measures_on_every_path(struct fth_device *device)
         if (positive) {
             double load = median(samples.cycles, 3) / 24.0;
             double hop = median(samples.cycles + 3, 48);
-            printf("# %s: %.1f cycles per load in passes, %.0f per timed hop\n", name, load, hop);
+            fprintf(output, "# %s: %.1f cycles per load in passes, %.0f per timed hop\n", name,
+                    load, hop);
             check(load >= 1 && hop >= 0.5 * load && hop <= load + 100,
                   "%s: times of passes and of hops agree", name);
         } else {
@@ -156,8 +174,9 @@ static void measures_on_every_path(struct fth_device *device)
     }
 }
 
-static void orders_levels_by_latency(struct fth_device *device)
+static void orders_levels_by_latency(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     struct fth_request requested[3] = {request(0), request(0), request(-1)};
     add_step(&requested[0], FTH_STEP_WALK, FTH_PATH_SHARED, chain(16, 64), 2);
     add_step(&requested[0], FTH_STEP_TIME_PASS, FTH_PATH_SHARED, chain(16, 64), 5);
@@ -178,7 +197,7 @@ static void orders_levels_by_latency(struct fth_device *device)
     if (good && samples[0].count == 5 && samples[1].count == 5 && samples[2].count == 1) {
         uint32_t shared = median(samples[0].cycles, 5), l2 = median(samples[1].cycles, 5),
                  memory = samples[2].cycles[0];
-        printf("# cycles of 64 loads: %u %u %u\n", shared, l2, memory);
+        fprintf(output, "# cycles of 64 loads: %u %u %u\n", shared, l2, memory);
         check(shared < l2 && l2 < memory, "shared memory is faster than L2, and L2 than memory");
     } else {
         check(false, "shared memory is faster than L2, and L2 than memory");
@@ -187,8 +206,9 @@ static void orders_levels_by_latency(struct fth_device *device)
 }
 
 /* What the probes of cache hierarchies need: passes over chains in pseudo-random order. */
-static void times_passes_in_random_order(struct fth_device *device)
+static void times_passes_in_random_order(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     enum { PASSES = 9, SMALL = 64, LARGE = 1 << 19 };
     struct fth_request requested[2];
     struct fth_samples samples[2] = {{0}};
@@ -207,16 +227,17 @@ static void times_passes_in_random_order(struct fth_device *device)
         least = samples[0].cycles[i] < least ? samples[0].cycles[i] : least;
     const double small = least / (double)SMALL,
                  large = good ? samples[1].cycles[0] / (double)LARGE : 0;
-    printf("# cycles per load: %.1f in 4 KiB, %.1f in 32 MiB, %.0f MHz\n", small, large,
-           samples[0].clock_mhz);
+    fprintf(output, "# cycles per load: %.1f in 4 KiB, %.1f in 32 MiB, %.0f MHz\n", small, large,
+            samples[0].clock_mhz);
     check(small >= 1 && large > 2 * small, "a large chain takes longer per load than a small one");
     check(samples[0].clock_mhz > 50 && samples[0].clock_mhz < 10000, "the clock is plausible");
     free_samples(samples, 2);
 }
 
 /* Sweeps: the driver times them, and their results are checked. */
-static void sweeps_arrays(struct fth_device *device)
+static void sweeps_arrays(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     for (int kind = 0; kind < FTH_SWEEP_KINDS; kind++) {
         struct fth_request requested = fth_request_make(-1);
         struct fth_samples samples = {0};
@@ -246,13 +267,11 @@ static uint32_t minimum_cycles(const struct fth_samples *samples)
     return least;
 }
 
-/* Two chains of one unit: a long one evicts the lines of the other one, a short one does not.
- * Other programs that use the caches of a CPU can disturb all rounds of a measurement, so it is
- * repeated. `optional`: the device is a recording, which may be older than these requests. */
-static void evicts_lines_of_a_unit(struct fth_device *device, bool optional)
+/* Two chains of one unit: a long one evicts the lines of the other one, a short one does not. */
+static void evicts_lines_of_a_unit(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     static const char description[] = "a long chain evicts the lines of the same unit";
-    enum { SHARE_ATTEMPTS = 4 };
     struct fth_request place = fth_request_make(-1), requested[2];
     struct fth_samples where = {0}, samples[2] = {{0}};
     place.family = FTH_FAMILY_PLACE;
@@ -270,16 +289,12 @@ static void evicts_lines_of_a_unit(struct fth_device *device, bool optional)
                                                 .other = i ? 1 << 14 : 8,
                                                 .seed = 1};
     }
-    bool evicts = false;
-    for (int i = 0; i < SHARE_ATTEMPTS && status == FTH_OK && where.count && !evicts; i++) {
-        free_samples(samples, 2);
-        samples[0] = samples[1] = (struct fth_samples){0};
+    if (status == FTH_OK && where.count)
         status = fth_device_measure(device, requested, 2, samples, NULL);
-        evicts = samples[0].count == 5 && samples[1].count == 5 &&
-                 minimum_cycles(&samples[0]) < minimum_cycles(&samples[1]);
-    }
-    if (optional && status == FTH_UNAVAILABLE) {
-        printf("ok %d - %s # SKIP the recording has none\n", ++checks, description);
+    const bool evicts = samples[0].count == 5 && samples[1].count == 5 &&
+                        minimum_cycles(&samples[0]) < minimum_cycles(&samples[1]);
+    if (subject->optional && status == FTH_UNAVAILABLE) {
+        fprintf(output, "ok %d - %s # SKIP the recording has none\n", ++checks, description);
     } else if (status == FTH_OK && !is_refused(&where, description) &&
                !is_refused(&samples[0], description) && !is_refused(&samples[1], description)) {
         check(evicts, "%s", description);
@@ -291,8 +306,10 @@ static void evicts_lines_of_a_unit(struct fth_device *device, bool optional)
 }
 
 /* A batch with more requests than the GPU has SMs; each SM is named by exactly one request. */
-static void measures_large_batches(struct fth_device *device, size_t sms)
+static void measures_large_batches(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
+    const size_t sms = subject->sms;
     size_t count = 2 * sms + 3;
     struct fth_request *requested = calloc(count, sizeof *requested);
     struct fth_samples *samples = calloc(count, sizeof *samples);
@@ -323,8 +340,9 @@ static void measures_large_batches(struct fth_device *device, size_t sms)
     free(seen);
 }
 
-static void walks_in_other_orders(struct fth_device *device)
+static void walks_in_other_orders(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     /* A chain of 32 elements walked forwards and then timed backwards; a chain in another order;
      * and a chain that a second warp walks between the steps of the first one. */
     struct fth_request requested[3] = {request(0), request(0), request(0)};
@@ -353,9 +371,10 @@ static void walks_in_other_orders(struct fth_device *device)
 }
 
 /* Chains in pseudo-random order: a short one, which the first cache holds, a longer one, and two in
- * one request. `optional`: the device is a recording, which may be older than these requests. */
-static void walks_shuffled_chains(struct fth_device *device, bool optional)
+ * one request. */
+static void walks_shuffled_chains(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     struct fth_request requested[3] = {request(-1), request(-1), request(-1)};
     struct fth_chain small = chain(64, 64), large = chain(256, 4096), other = small;
     small.seed = large.seed = 5;
@@ -373,13 +392,13 @@ static void walks_shuffled_chains(struct fth_device *device, bool optional)
     struct fth_error error = FTH_NO_ERROR;
     const enum fth_status status = fth_device_measure(device, requested, 3, samples, &error);
     static const char description[] = "chains in pseudo-random order";
-    if (optional && status == FTH_UNAVAILABLE) {
-        printf("ok %d - %s # SKIP the recording has none\n", ++checks, description);
+    if (subject->optional && status == FTH_UNAVAILABLE) {
+        fprintf(output, "ok %d - %s # SKIP the recording has none\n", ++checks, description);
         return;
     }
     if (status != FTH_OK) {
         char text[sizeof error];
-        printf("# %s\n", fth_error_text(&error, text, sizeof text));
+        fprintf(output, "# %s\n", fth_error_text(&error, text, sizeof text));
     }
     const bool good = status == FTH_OK && samples[0].status == FTH_OK &&
                       samples[1].status == FTH_OK && samples[2].status == FTH_OK;
@@ -390,7 +409,8 @@ static void walks_shuffled_chains(struct fth_device *device, bool optional)
         const double near = median(samples[0].cycles, 5) / 64.0;
         const double far = median(samples[1].cycles, 5) / 4096.0;
         const double again = median(samples[2].cycles + 4, 5) / 64.0;
-        printf("# %s: %.1f cycles per load in 4 KiB, %.1f in 1 MiB\n", description, near, far);
+        fprintf(output, "# %s: %.1f cycles per load in 4 KiB, %.1f in 1 MiB\n", description, near,
+                far);
         check(near >= 1 && near < 1000 && far >= near && far < 10000,
               "%s: the times per load are plausible", description);
         check(again >= 0.5 * near && again <= 2 * near,
@@ -401,8 +421,10 @@ static void walks_shuffled_chains(struct fth_device *device, bool optional)
     free_samples(samples, 3);
 }
 
-static void reports_impossible_requests(struct fth_device *device, size_t sms)
+static void reports_impossible_requests(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
+    const size_t sms = subject->sms;
     struct fth_request requested[4] = {request(-1), request(-1), request(-1), request(-1)};
     const enum fth_path path = may_refuse ? FTH_PATH_CA : FTH_PATH_CG;
     for (size_t i = 0; i < 4; i++)
@@ -428,8 +450,9 @@ static void reports_impossible_requests(struct fth_device *device, size_t sms)
 /* Code of twice the length takes about twice as long. Twice as many branches can take longer than
  * that, because other structures than the instruction cache have limits. Devices that are not CPUs
  * may refuse branches. */
-static void executes_code(struct fth_device *device)
+static void executes_code(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     struct fth_request requested[4];
     for (size_t i = 0; i < 4; i++) {
         requested[i] = request(-1);
@@ -446,7 +469,7 @@ static void executes_code(struct fth_device *device)
                   name);
             const double less = median(samples[0].cycles, samples[0].count),
                          more = median(samples[1].cycles, samples[1].count);
-            printf("# %s: %.0f and %.0f cycles\n", name, less, more);
+            fprintf(output, "# %s: %.0f and %.0f cycles\n", name, less, more);
             check(less > 0 && more > 1.3 * less && more < 8 * less,
                   "%s: twice the length takes longer", name);
         }
@@ -454,8 +477,9 @@ static void executes_code(struct fth_device *device)
     }
 }
 
-static void rejects_invalid_requests(struct fth_device *device)
+static void rejects_invalid_requests(struct subject *subject)
 {
+    struct fth_device *const device = subject->device;
     struct fth_request requested = request(-1);
     add_step(&requested, FTH_STEP_TIME_PASS, FTH_PATH_CA, chain(0, 4), 1);
     struct fth_samples samples = {0};
@@ -464,6 +488,39 @@ static void rejects_invalid_requests(struct fth_device *device)
               error.cause[0],
           "a stride of 0 is rejected");
     fth_samples_fini(&samples);
+}
+
+static void finishes(struct subject *subject)
+{
+    check(fth_device_finish(subject->device, NULL) == FTH_OK,
+          "the device finishes without an error");
+}
+
+/* Runs a test, and prints the results of its last attempt. */
+static void run(void (*test)(struct subject *subject), struct subject *subject)
+{
+    const int checks_before = checks, failures_before = failures;
+    for (int attempt = 1;; attempt++) {
+        char *text = NULL;
+        size_t length = 0;
+        output = open_memstream(&text, &length);
+        if (!output)
+            exit(1);
+        checks = checks_before;
+        failures = failures_before;
+        test(subject);
+        if (fclose(output) != 0)
+            exit(1);
+        const bool last = failures == failures_before || !may_refuse || attempt == ATTEMPTS;
+        if (last)
+            fputs(text, stdout);
+        else
+            for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+                printf("# attempt %d: %s\n", attempt, line);
+        free(text);
+        if (last)
+            return;
+    }
 }
 
 int main(int count, char *argv[])
@@ -484,21 +541,22 @@ int main(int count, char *argv[])
         printf("Bail out! %s\n", fth_error_text(&error, text, sizeof text));
         return 1;
     }
-    size_t sms = describes_itself(device);
-    measures_on_every_path(device);
-    orders_levels_by_latency(device);
+    struct subject subject = {.device = device, .optional = strncmp(argv[1], "replay:", 7) == 0};
+    run(describes_itself, &subject);
+    run(measures_on_every_path, &subject);
+    run(orders_levels_by_latency, &subject);
     if (may_refuse) {
-        times_passes_in_random_order(device);
-        sweeps_arrays(device);
-        executes_code(device);
+        run(times_passes_in_random_order, &subject);
+        run(sweeps_arrays, &subject);
+        run(executes_code, &subject);
     }
-    measures_large_batches(device, sms);
-    walks_in_other_orders(device);
-    walks_shuffled_chains(device, strncmp(argv[1], "replay:", 7) == 0);
-    evicts_lines_of_a_unit(device, strncmp(argv[1], "replay:", 7) == 0);
-    reports_impossible_requests(device, sms);
-    rejects_invalid_requests(device);
-    check(fth_device_finish(device, &error) == FTH_OK, "the device finishes without an error");
+    run(measures_large_batches, &subject);
+    run(walks_in_other_orders, &subject);
+    run(walks_shuffled_chains, &subject);
+    run(evicts_lines_of_a_unit, &subject);
+    run(reports_impossible_requests, &subject);
+    run(rejects_invalid_requests, &subject);
+    run(finishes, &subject);
     fth_device_close(device);
     printf("1..%d\n", checks);
     return failures > 0;
