@@ -30,12 +30,6 @@ enum { MAX_LOOKUP_LEAD_CYCLES = 64 };
  * because it keeps only some misses that it has not sent yet. Fitted to an H200. */
 enum { MAX_PORT_LEAD_CYCLES = 256 };
 
-/* A miss can merge with one of the last MERGE_REQUESTS requests of the SM: if the access of the
- * request is followed by that of the miss, or if the request will be sent more than
- * MERGE_LEAD_CYCLES later, so that about 50 others are before it. Measured on an H200
- * (docs/results/h200/requests.md). */
-enum { MERGE_REQUESTS = 24, MERGE_LEAD_CYCLES = 55 };
-
 /* Decides whether the L1s are copies in one structure. */
 static void place_l1s(struct fth_timed_l1s *l1s)
 {
@@ -105,7 +99,7 @@ static bool prepare(struct fth_timed_l1s *l1s, uint32_t sm)
              fth_shadow_create(&l1s->shape, l1s->shape.lines, &l1->shadow, &ignored) != FTH_OK)
         return false;
     l1->used = true;
-    memset(l1->reads, 0, sizeof l1->reads);
+    memset(&l1->reads, 0, sizeof l1->reads);
     l1->store = (struct recent_store){0};
     l1->accesses = l1->requests = l1->sent = l1->last = 0;
     return true;
@@ -205,34 +199,57 @@ static void count_misses(const struct fth_timed_l1s *l1s, const struct fth_timed
         fth_shadow_miss_again(l1->shadow, line->line, flying, misses);
 }
 
-/* Returns the entry for requests of a line in the table of an SM. */
-static struct fth_sent_read *find_sent(const struct fth_timed_l1s *l1s, uint32_t sm, uint64_t line)
+/* Returns the last request of an SM for a line if it is one of its last MERGE_REQUESTS requests;
+ * otherwise NULL. */
+static struct fth_sent_read *find_sent(struct l1 *l1, uint64_t line)
 {
-    const uint64_t hash = (line >> l1s->shape.line_shift) * UINT64_C(0x9e3779b97f4a7c15);
-    return &l1s->l1s[sm].reads[hash >> 58 & (READ_SLOTS - 1)];
+    const uint64_t ones = 0x0101010101010101u, key = fth_lookup_hash(line, 8) * ones;
+    struct fth_sent_read *newest = NULL;
+    for (uint32_t word = 0; word < FTH_COUNT(l1->reads.hashes); word++) {
+        const uint64_t differ = l1->reads.hashes[word] ^ key;
+        /* `found` marks the bytes of `differ` that are 0, and possibly some bytes above such a
+         * byte. The comparison of lines below rejects these. */
+        for (uint64_t found = (differ - ones) & ~differ & ones << 7; found; found &= found - 1) {
+            struct fth_sent_read *sent =
+                &l1->reads.reads[word * HASHES_PER_WORD + (uint32_t)__builtin_ctzll(found) / 8];
+            const uint32_t age = l1->requests - sent->number;
+            if (sent->line == line && sent->sectors && age <= MERGE_REQUESTS &&
+                (!newest || age < l1->requests - newest->number))
+                newest = sent;
+        }
+    }
+    return newest;
 }
 
-/* Whether a miss becomes a part of a request. */
+/* Adds a request without parts for a line. */
+static struct fth_sent_read *add_sent(struct l1 *l1, uint64_t line)
+{
+    const uint32_t number = l1->requests++, index = number % READ_RING;
+    const uint32_t shift = index % HASHES_PER_WORD * 8;
+    uint64_t *word = &l1->reads.hashes[index / HASHES_PER_WORD];
+    *word = (*word & ~(UINT64_C(0xff) << shift)) | (uint64_t)fth_lookup_hash(line, 8) << shift;
+    l1->reads.reads[index] = (struct fth_sent_read){.line = line, .number = number};
+    return &l1->reads.reads[index];
+}
+
+/* Whether a miss becomes a part of a request for its line. */
 static bool merges(const struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                    const struct fth_sent_read *sent, uint64_t now)
 {
     const struct l1 *l1 = &l1s->l1s[request->sm];
     const uint64_t lead = MERGE_LEAD_CYCLES * l1s->timing.l1_cycle;
     const bool follows = sent->access == l1->last || sent->access == request->before;
-    return sent->sectors && sent->line == request->line->line &&
-           l1->requests - sent->number <= MERGE_REQUESTS &&
-           (sent->sent > now + lead || (follows && now < sent->sent + l1s->timing.read_merge));
+    return sent->sent > now + lead || (follows && now < sent->sent + l1s->timing.read_merge);
 }
 
 /* Sends a read to the L2, or merges it with an earlier one of the line. */
 static uint64_t send_read(struct fth_timed_l1s *l1s, const struct fth_timed_request *request,
                           uint32_t sectors, uint64_t now)
 {
-    const uint64_t line = request->line->line;
     struct l1 *l1 = &l1s->l1s[request->sm];
-    struct fth_sent_read *sent = find_sent(l1s, request->sm, line);
-    if (!merges(l1s, request, sent, now))
-        *sent = (struct fth_sent_read){.line = line, .number = l1->requests++};
+    struct fth_sent_read *sent = find_sent(l1, request->line->line);
+    if (!sent || !merges(l1s, request, sent, now))
+        sent = add_sent(l1, request->line->line);
     sent->access = l1->sent = request->access;
     return fth_timed_l2_read(l1s->l2, request, sectors, now, sent);
 }
@@ -434,7 +451,6 @@ static uint32_t prepare_sets(const struct fth_timed_l1s *l1s, uint32_t sm,
     for (uint32_t i = 0; i < access->line_count && i < 2 * PREPARED_LINES; i++) {
         const bool misses = goes_to_l2(&l1s->l1s[sm], access, i);
         if (misses) {
-            fth_prefetch(find_sent(l1s, sm, access->lines[i].line));
             fth_timed_l2_prepare(l1s->l2, sm, &access->lines[i], access->kind != FTH_TRACE_READ);
             mask |= (uint32_t)1 << i;
         }

@@ -4,9 +4,22 @@
 
 #include "model/timed/timed.h"
 
-/* Size of the table of requests that misses can merge with, per SM: a power of two. Chosen: more
- * than MERGE_REQUESTS. */
-enum { READ_SLOTS = 64 };
+/* A miss can merge with one of the last MERGE_REQUESTS requests of the SM: if the access of the
+ * request is followed by that of the miss, or if the request will be sent more than
+ * MERGE_LEAD_CYCLES later, so that about 50 others are before it. Measured on an H200
+ * (docs/results/h200/requests.md). */
+enum { MERGE_REQUESTS = 24, MERGE_LEAD_CYCLES = 55 };
+
+/* Length of the ring of requests: a power of two, at least MERGE_REQUESTS, and a multiple of
+ * HASHES_PER_WORD. */
+enum { READ_RING = 32, HASHES_PER_WORD = 8 };
+
+/* The last requests of an SM for reads. Request n is at index n modulo READ_RING. A search compares
+ * the 8-bit hashes of a word at a time. */
+struct last_reads {
+    uint64_t hashes[READ_RING / HASHES_PER_WORD]; /* of the lines; the first one in the low bits */
+    struct fth_sent_read reads[READ_RING];
+};
 
 /* The last store. */
 struct recent_store {
@@ -27,7 +40,7 @@ struct l1 {
     uint32_t requests; /* of the L2 for reads so far; wraps around */
     uint32_t sent;     /* number of the last access that has sent reads */
     uint32_t last;     /* the same, if no store or atomic was sent after it; otherwise 0 */
-    struct fth_sent_read reads[READ_SLOTS]; /* by a hash of the line */
+    struct last_reads reads;
 };
 
 struct fth_timed_l1s {

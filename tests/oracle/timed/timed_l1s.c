@@ -15,19 +15,25 @@ static void count_l1(struct timed_memory *memory, const struct timed_request *re
 static uint64_t send_misses(struct timed_memory *memory, const struct timed_request *request,
                             uint64_t sectors, uint64_t now)
 {
-    const struct timed_gpu *gpu = memory->gpu;
-    const uint64_t index = request->line / gpu->line_bytes * GOLDEN / (UINT64_C(1) << 58);
     struct l1 *l1 = &memory->l1s[request->issue->sm];
-    struct sent_request *entry = &l1->reads[index];
-    const bool is_new = l1->requests - entry->number <= MERGE_REQUESTS;
-    const bool is_late = entry->sent > now + MERGE_LEAD;
-    const bool follows = (entry->access == l1->last || entry->access == *request->issue->before) &&
-                         now < entry->sent + timed_ticks(gpu->merge_cycles);
-    if (!entry->used || entry->line != request->line || !is_new || !(is_late || follows))
-        *entry =
-            (struct sent_request){.line = request->line, .number = l1->requests++, .used = true};
-    entry->access = l1->sent = l1->accesses;
-    return timed_read_l2(memory, request, sectors, now, entry);
+    const uint64_t count = l1->requests < MERGE_REQUESTS ? l1->requests : MERGE_REQUESTS;
+    struct sent_request *sent = l1->last_reads;
+    while (sent < l1->last_reads + count && sent->line != request->line)
+        sent++;
+    bool merges = sent < l1->last_reads + count;
+    if (merges) {
+        const bool is_late = sent->sent > now + MERGE_LEAD;
+        const bool follows = sent->access == l1->last || sent->access == *request->issue->before;
+        merges = is_late || (follows && now < sent->sent + timed_ticks(memory->gpu->merge_cycles));
+    }
+    if (!merges) {
+        sent = l1->last_reads;
+        memmove(sent + 1, sent, (MERGE_REQUESTS - 1) * sizeof *sent);
+        *sent = (struct sent_request){.line = request->line};
+        l1->requests++;
+    }
+    sent->access = l1->sent = l1->accesses;
+    return timed_read_l2(memory, request, sectors, now, sent);
 }
 
 /* A read that is looked up at `now`. A hit has its data at `hit`, other data waits for `backlog`.

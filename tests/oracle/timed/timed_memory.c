@@ -56,7 +56,7 @@ void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result 
         l1->cache.flight_count = 0;
         l1->tags_free_at = l1->hits_free_at = l1->data_free_at = l1->port_free_at = 0;
         l1->stalled_until = 0;
-        memset(l1->reads, 0, sizeof l1->reads);
+        memset(l1->last_reads, 0, sizeof l1->last_reads);
         l1->store = (struct store_entry){0};
         l1->accesses = l1->requests = l1->last = l1->sent = 0;
     }

@@ -7,7 +7,6 @@
 #include "timed_requests.h"
 
 enum {
-    MERGE_ENTRIES = 64,
     JOIN_ENTRIES = 8192,
     ATOMIC_ENTRIES = 4096,
     LOOKUP_LEAD = 64 * CYCLE,
@@ -26,8 +25,7 @@ struct store_entry {
 struct sent_request {
     uint64_t line, sent, sectors, fetched;
     uint64_t access; /* number of the access that added the last part */
-    uint64_t number; /* of the request */
-    bool used, joined;
+    bool joined;
 };
 
 struct l1 {
@@ -35,10 +33,10 @@ struct l1 {
     uint64_t tags_free_at, hits_free_at, data_free_at, port_free_at;
     uint64_t stalled_until; /* when the last line that waited for storage had it */
     struct store_entry store;
-    struct sent_request reads[MERGE_ENTRIES];
-    uint64_t accesses, requests; /* so far */
-    uint64_t last;               /* the last access, if it sent reads; 0: none */
-    uint64_t sent;               /* the last access that sent reads */
+    struct sent_request last_reads[MERGE_REQUESTS]; /* the newest is the first */
+    uint64_t accesses, requests;                    /* so far */
+    uint64_t last;                                  /* the last access, if it sent reads; 0: none */
+    uint64_t sent;                                  /* the last access that sent reads */
 };
 
 struct join_entry {
