@@ -472,9 +472,9 @@ void fth_timed_l1s_find_rows(const struct fth_timed_l1s *l1s, const struct fth_t
 /* When an L1 processes an access. */
 struct fth_l1_times {
     uint64_t begun; /* it begins to look up the lines */
-    uint64_t left; /* it has delivered the data of all earlier accesses, or begins if that is later;
-                    * the access then leaves the queue of its scheduler */
-    uint64_t done; /* the data has arrived */
+    uint64_t left;  /* the access leaves the queue of its scheduler: a read without hits when the L1
+                     * begins; others when the data of all earlier accesses is delivered, too */
+    uint64_t done;  /* the data has arrived */
 };
 /* Performs all requests of an access that an SM issues at `now`. *sent is the number of the last
  * access of its scheduler that sent reads, with which misses can merge, or 0; it is updated. False:

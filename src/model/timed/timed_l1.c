@@ -676,7 +676,9 @@ static bool access_lines(struct fth_timed_l1s *l1s, uint32_t sm,
         carry -= carry >= count ? count : 0;
     }
     add_tally(l1s, access, &tally);
-    *times = (struct fth_l1_times){.begun = begin, .left = all, .done = last};
+    /* A read without hits needs the data banks only when its data arrives from the L2. */
+    const bool keeps_place = !is_read || spent > 0 || access->shared;
+    *times = (struct fth_l1_times){.begun = begin, .left = keeps_place ? all : begin, .done = last};
     l1->tags_free_at =
         begin + waited +
         (is_read ? (count + FTH_TAGS_PER_CYCLE - 1) / FTH_TAGS_PER_CYCLE * cycle : busy);

@@ -213,6 +213,8 @@ void timed_memory_access(struct timed_memory *memory, const struct timed_issue *
         l1->last = *issue->before = 0;
     else if (l1->sent == l1->accesses)
         l1->last = *issue->before = l1->sent;
+    if (is_read && hits == 0 && !issue->shared)
+        times->left = times->begun;
     l1->tags_free_at = times->begun + waited + (is_read ? (count + 3) / 4 * CYCLE : busy);
     l1->hits_free_at = delivery + (is_read && count ? hits * busy / count : busy);
 }
