@@ -397,25 +397,6 @@ static bool add_access(struct fth_trace_recorder *recorder, struct worker *worke
 /* Positions in the hints of an instruction: see FTH_TRACE_TEXELS and FTH_TRACE_TEXTURE_LANES. */
 enum { TEXELS_SHIFT = 14, LANES_SHIFT = 16, MAX_LANES = 32 };
 
-/* How the texture unit processes an instruction. The rules are those of an H200
- * (docs/results/textures-h200.md). */
-struct texture_rule {
-    uint32_t lanes_shift; /* of the lanes that it processes together: FTH_TRACE_TEXTURE_LANES */
-    uint32_t passes;      /* how often it looks up the same texels */
-};
-
-static struct texture_rule find_rule(const struct fth_ptx_access *access)
-{
-    enum { LARGE_TEXEL = 16 }; /* bytes */
-    const bool is_large = access->bytes >= LARGE_TEXEL;
-    switch (access->texels->filter) {
-    case 0: return (struct texture_rule){access->space == FTH_SPACE_TEXTURE && is_large ? 2 : 3, 1};
-    case 4: return (struct texture_rule){is_large ? 1 : 2, is_large ? 2 : 1};
-    case 8: return (struct texture_rule){is_large ? 0 : 1, is_large ? 2 : 1};
-    default: return (struct texture_rule){2, 1};
-    }
-}
-
 /* Adds the accesses of one pass of an instruction on a texture or surface. *hints gets
  * FTH_TRACE_CONTINUES after the first access. */
 static bool add_pass(struct fth_trace_recorder *recorder, struct worker *worker,
@@ -450,7 +431,7 @@ static bool add_texels(struct fth_trace_recorder *recorder, struct worker *worke
                        struct block *block, const struct fth_ptx_access *access)
 {
     enum { MAX_TEXELS = 4 }; /* per lane and access */
-    const struct texture_rule rule = find_rule(access);
+    const struct fth_texture_rule rule = fth_find_texture_rule(access);
     uint32_t most = 0, shift = 0;
     for (uint32_t lane = 0; lane < MAX_LANES; lane++)
         most = access->texels->counts[lane] > most ? access->texels->counts[lane] : most;

@@ -4,6 +4,7 @@
  *   sectors.c      the sectors of an access, and of a range of the copy engine
  *   wavefronts.c   the wavefronts of an access to shared memory
  *   shared_cost.c  the same without bank conflicts and with padding, with a cache for repetitions
+ *   texture_rule.c   how the texture unit processes an instruction
  *
  * The rules come from the counters of an H200 (docs/results/counters-h200.md). */
 #ifndef FTH_TRACE_COUNTERS_H
@@ -114,5 +115,14 @@ struct fth_shared_cache {
  * with zeros. Not for several threads. */
 struct fth_shared_cost fth_shared_cache_find(struct fth_shared_cache *cache,
                                              const struct fth_ptx_access *access);
+
+/* ---- texture_rule.c ---- */
+
+/* How the texture unit processes an instruction on a texture or surface. */
+struct fth_texture_rule {
+    uint32_t lanes_shift; /* of the lanes that it processes together: FTH_TRACE_TEXTURE_LANES */
+    uint32_t passes;      /* how often it looks up the same texels */
+};
+struct fth_texture_rule fth_find_texture_rule(const struct fth_ptx_access *access);
 
 #endif
