@@ -27,6 +27,8 @@ struct progress {
     uint32_t instruction; /* of its last access; FTH_PACE_START: none yet */
     uint32_t barriers;    /* at which it has waited since its last access */
     uint64_t shared;      /* wavefronts of shared memory since its last access */
+    uint64_t constants;   /* addresses of loads of different constants since its last access */
+    uint64_t waited;      /* cycles of these loads that are not in `cycles` */
     uint64_t issued;      /* machine instructions up to its last access */
     uint64_t cycles;      /* of chains of dependent instructions up to its last access */
 };
@@ -304,9 +306,10 @@ static inline bool add_step(struct worker *worker, struct progress *progress, ui
         return false;
     step->count++;
     step->instructions += issued - progress->issued;
-    step->latency_cycles += cycles - progress->cycles;
+    step->latency_cycles += cycles - progress->cycles + progress->waited;
     step->barriers += progress->barriers;
     step->shared += progress->shared;
+    step->constants += progress->constants;
     *progress = (struct progress){.instruction = to, .issued = issued, .cycles = cycles};
     return true;
 }
@@ -372,6 +375,14 @@ static bool add_shared(struct fth_trace_recorder *recorder, struct worker *worke
     else
         *pace += cost.wavefronts ? cost.wavefronts : 1;
     return true;
+}
+
+/* Counts the addresses of a load of constants, if the lanes use several. */
+static void add_constants(struct progress *progress, const struct fth_ptx_access *access)
+{
+    const struct fth_constant_cost cost = fth_access_constant_cost(access);
+    progress->constants += cost.addresses;
+    progress->waited += cost.cycles;
 }
 
 /* Adds a record of an access with the given instruction and lanes. `texels`: the addresses of an
@@ -466,8 +477,11 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
-    if (block && count_untraced(worker, access))
+    if (block && count_untraced(worker, access)) {
+        if (access->space == FTH_SPACE_CONST)
+            add_constants(&block->progress[access->who.warp], access);
         return access->space != FTH_SPACE_SHARED || add_shared(recorder, worker, block, access);
+    }
     bool ok = block && (access->texels ? add_texels(recorder, worker, block, access)
                                        : add_plain(recorder, worker, block, access));
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
