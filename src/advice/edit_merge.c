@@ -28,7 +28,7 @@ struct warp {
     uint64_t number;          /* of its next access */
     uint32_t last, last_kept; /* instructions; FTH_PACE_START: none yet */
     /* The steps since the last access that was kept, in units of 1/SCALE. */
-    uint64_t instructions, latency_cycles, barriers, shared;
+    uint64_t instructions, latency_cycles, barriers, shared, constants;
 };
 
 struct fth_merging {
@@ -69,6 +69,7 @@ enum fth_status fth_merging_create(const struct fth_trace *trace, size_t launch,
         step->latency_cycles *= SCALE;
         step->barriers *= SCALE;
         step->shared *= SCALE;
+        step->constants *= SCALE;
     }
     if (idle && !step) {
         fth_merging_destroy(merge);
@@ -117,6 +118,7 @@ static void advance(const struct fth_merging *merge, struct warp *warp, uint32_t
     warp->latency_cycles += step->latency_cycles * SCALE / step->count;
     warp->barriers += step->barriers * SCALE / step->count;
     warp->shared += step->shared * SCALE / step->count;
+    warp->constants += step->constants * SCALE / step->count;
 }
 
 /* Returns the number of an instruction in the writer. */
@@ -139,8 +141,10 @@ static bool finish_step(struct fth_merging *merge, struct warp *warp, uint32_t i
         step->latency_cycles += warp->latency_cycles;
         step->barriers += warp->barriers;
         step->shared += warp->shared;
+        step->constants += warp->constants;
     }
-    warp->instructions = warp->latency_cycles = warp->barriers = warp->shared = 0;
+    warp->instructions = warp->latency_cycles = warp->barriers = 0;
+    warp->shared = warp->constants = 0;
     warp->last_kept = instruction;
     return true;
 }
@@ -236,6 +240,7 @@ const struct fth_pace *fth_merging_pace(struct fth_merging *merge, uint64_t *dro
         step->latency_cycles = (step->latency_cycles + SCALE / 2) / SCALE;
         step->barriers = (step->barriers + SCALE / 2) / SCALE;
         step->shared = (step->shared + SCALE / 2) / SCALE;
+        step->constants = (step->constants + SCALE / 2) / SCALE;
     }
     merge->scaled = false;
     *dropped = merge->dropped;

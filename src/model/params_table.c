@@ -350,8 +350,7 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
     [FTH_KEY_SIDES - FTH_KEY_SMS] = {"l2.sides",
                                      "",
                                      "sides of the L2 (near and far partitions); each also holds "
-                                     "copies of lines of other sides "
-                                     "that SMs near it have read",
+                                     "copies of lines of other sides that SMs near it have read",
                                      FTH_PARAMETER_COUNT,
                                      1,
                                      FTH_MODEL_MAX_SIDES,
@@ -374,8 +373,8 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
     [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] = {"l2.side_of_sm",
                                           "description, alternate, LIST, @FILE",
                                           "side that each SM is near; description: the partition "
-                                          "of the description; alternate: SM i "
-                                          "is near side i modulo the number of sides",
+                                          "of the description; alternate: SM i is near side i "
+                                          "modulo the number of sides",
                                           FTH_PARAMETER_TEXT,
                                           0,
                                           0,
@@ -683,6 +682,16 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                             NULL,
                                             {"3.2"},
                                             NULL},
+    [FTH_KEY_CONSTANT_CYCLES - FTH_KEY_SMS] =
+        {"time.constant_cycles",
+         "cycles",
+         "time that an SM takes for each address of a load of constants whose lanes use several",
+         FTH_PARAMETER_REAL,
+         0,
+         1e6,
+         NULL,
+         {"2"},
+         NULL},
 };
 
 const struct fth_parameter_row *fth_parameter_row(size_t key)

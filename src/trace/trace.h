@@ -81,9 +81,16 @@ enum fth_part {
     FTH_PART_FUNCTIONS = 0x434e5546,    /* "FUNC": inlined functions that contain these positions */
     FTH_PART_LAUNCH_END = 0x444e454c,   /* "LEND": totals of a launch that is complete */
     FTH_PART_PACE = 0x45434150,         /* "PACE": what a launch executes between accesses */
+    FTH_PART_CONSTANTS = 0x54534e43,    /* "CNST": loads of different constants in a pace */
     FTH_PART_SHARED = 0x52414853,       /* "SHAR": accesses of a launch to shared memory */
     FTH_PART_INDEX = 0x58444e49         /* "INDX": repeats all headers; the last part */
 };
+
+/* Whether a part has facts about a launch that the index does not repeat. */
+static inline bool fth_is_launch_part(uint32_t type)
+{
+    return type == FTH_PART_PACE || type == FTH_PART_CONSTANTS || type == FTH_PART_SHARED;
+}
 
 /* The first and the last eight bytes of a trace file. */
 #define FTH_TRACE_MAGIC "fthtrac1"
@@ -258,11 +265,15 @@ struct fth_pace_step {
      * PTX (ptx/cost/). */
     uint64_t instructions;
     /* Cycles that the longest chains of dependent instructions take, without accesses to global
-     * memory, barriers and limits of the issue rate. */
+     * memory, barriers and limits of the issue rate. All loads of different constants are taken as
+     * dependent on each other. */
     uint64_t latency_cycles;
     uint64_t barriers; /* of the block or of its cluster, at which the warps wait */
     /* Wavefronts of accesses to shared memory; in files of earlier versions: their requests. */
     uint64_t shared;
+    /* Addresses of loads of constants whose lanes use several addresses; 0 in files of earlier
+     * versions. */
+    uint64_t constants;
 };
 #define FTH_PACE_START UINT32_MAX
 #define FTH_PACE_END UINT32_MAX
@@ -288,6 +299,9 @@ void fth_pace_fini(struct fth_pace *pace);
  * file are left out. Returns false if memory is exhausted. */
 bool fth_put_pace(const struct fth_pace *pace, size_t launch, const uint32_t *ids,
                   const struct fth_trace_instruction *instructions, struct fth_buffer *out);
+/* Encodes the loads of different constants of the same steps; nothing if there are none. */
+bool fth_put_constants(const struct fth_pace *pace, size_t launch, const uint32_t *ids,
+                       const struct fth_trace_instruction *instructions, struct fth_buffer *out);
 
 /* What is known of the launches of a trace. */
 struct fth_paces {
@@ -299,6 +313,9 @@ struct fth_paces {
  * bytes->no_memory, if memory is exhausted. */
 bool fth_paces_get(struct fth_paces *paces, struct fth_bytes *bytes, size_t launch_count,
                    struct fth_trace_instruction *instructions, size_t instruction_count);
+/* Decodes the loads of different constants of a launch whose pace was decoded, up to the end of the
+ * bytes. Returns false if the content is malformed. */
+bool fth_paces_get_constants(struct fth_paces *paces, struct fth_bytes *bytes);
 void fth_paces_fini(struct fth_paces *paces);
 
 /* ---- shared_tables.c ---- */

@@ -27,6 +27,8 @@ struct progress {
     uint32_t instruction; /* of its last access; FTH_PACE_START: none yet */
     uint32_t barriers;    /* at which it has waited since its last access */
     uint64_t shared;      /* wavefronts of shared memory since its last access */
+    uint64_t constants;   /* addresses of loads of different constants since its last access */
+    uint64_t waited;      /* cycles of these loads that are not in `cycles` */
     uint64_t issued;      /* machine instructions up to its last access */
     uint64_t cycles;      /* of chains of dependent instructions up to its last access */
 };
@@ -304,9 +306,10 @@ static inline bool add_step(struct worker *worker, struct progress *progress, ui
         return false;
     step->count++;
     step->instructions += issued - progress->issued;
-    step->latency_cycles += cycles - progress->cycles;
+    step->latency_cycles += cycles - progress->cycles + progress->waited;
     step->barriers += progress->barriers;
     step->shared += progress->shared;
+    step->constants += progress->constants;
     *progress = (struct progress){.instruction = to, .issued = issued, .cycles = cycles};
     return true;
 }
@@ -374,6 +377,14 @@ static bool add_shared(struct fth_trace_recorder *recorder, struct worker *worke
     return true;
 }
 
+/* Counts the addresses of a load of constants, if the lanes use several. */
+static void add_constants(struct progress *progress, const struct fth_ptx_access *access)
+{
+    const struct fth_constant_cost cost = fth_access_constant_cost(access);
+    progress->constants += cost.addresses;
+    progress->waited += cost.cycles;
+}
+
 /* Adds a record of an access with the given instruction and lanes. `texels`: the addresses of an
  * access to a texture, one per bit of the mask; NULL for others. */
 static bool add_access(struct fth_trace_recorder *recorder, struct worker *worker,
@@ -396,25 +407,6 @@ static bool add_access(struct fth_trace_recorder *recorder, struct worker *worke
 
 /* Positions in the hints of an instruction: see FTH_TRACE_TEXELS and FTH_TRACE_TEXTURE_LANES. */
 enum { TEXELS_SHIFT = 14, LANES_SHIFT = 16, MAX_LANES = 32 };
-
-/* How the texture unit processes an instruction. The rules are those of an H200
- * (docs/results/textures-h200.md). */
-struct texture_rule {
-    uint32_t lanes_shift; /* of the lanes that it processes together: FTH_TRACE_TEXTURE_LANES */
-    uint32_t passes;      /* how often it looks up the same texels */
-};
-
-static struct texture_rule find_rule(const struct fth_ptx_access *access)
-{
-    enum { LARGE_TEXEL = 16 }; /* bytes */
-    const bool is_large = access->bytes >= LARGE_TEXEL;
-    switch (access->texels->filter) {
-    case 0: return (struct texture_rule){access->space == FTH_SPACE_TEXTURE && is_large ? 2 : 3, 1};
-    case 4: return (struct texture_rule){is_large ? 1 : 2, is_large ? 2 : 1};
-    case 8: return (struct texture_rule){is_large ? 0 : 1, is_large ? 2 : 1};
-    default: return (struct texture_rule){2, 1};
-    }
-}
 
 /* Adds the accesses of one pass of an instruction on a texture or surface. *hints gets
  * FTH_TRACE_CONTINUES after the first access. */
@@ -450,7 +442,7 @@ static bool add_texels(struct fth_trace_recorder *recorder, struct worker *worke
                        struct block *block, const struct fth_ptx_access *access)
 {
     enum { MAX_TEXELS = 4 }; /* per lane and access */
-    const struct texture_rule rule = find_rule(access);
+    const struct fth_texture_rule rule = fth_find_texture_rule(access);
     uint32_t most = 0, shift = 0;
     for (uint32_t lane = 0; lane < MAX_LANES; lane++)
         most = access->texels->counts[lane] > most ? access->texels->counts[lane] : most;
@@ -485,8 +477,11 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
-    if (block && count_untraced(worker, access))
+    if (block && count_untraced(worker, access)) {
+        if (access->space == FTH_SPACE_CONST)
+            add_constants(&block->progress[access->who.warp], access);
         return access->space != FTH_SPACE_SHARED || add_shared(recorder, worker, block, access);
+    }
     bool ok = block && (access->texels ? add_texels(recorder, worker, block, access)
                                        : add_plain(recorder, worker, block, access));
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)

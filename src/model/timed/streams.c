@@ -63,6 +63,7 @@ struct fth_streams {
     const struct fth_trace *trace;
     size_t launch;
     const struct fth_pace *pace; /* NULL: unknown */
+    bool has_constants;          /* a step of `pace` loads different constants */
     struct fth_setting setting;
     uint64_t chunk_blocks;
     struct chunk *chunks; /* open ones, newest first */
@@ -201,6 +202,22 @@ struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
                                    average(step->latency_cycles, step->count, UINT32_MAX)};
 }
 
+/* Whether an access is a part of the instruction of the access before it, so that it follows at
+ * once. */
+static bool continues(const struct fth_streams *streams, uint32_t instruction)
+{
+    return fth_trace_instruction_at(streams->trace, instruction)->hints & FTH_TRACE_CONTINUES;
+}
+
+uint32_t fth_streams_constants(const struct fth_streams *streams, uint32_t last,
+                               uint32_t instruction)
+{
+    if (!streams->has_constants || continues(streams, instruction))
+        return 0;
+    const struct fth_pace_step *step = fth_pace_find(streams->pace, last, instruction);
+    return step && step->count ? average(step->constants, step->count, UINT32_MAX / 2) : 0;
+}
+
 /* Computes what a warp does between its last access, of instruction `last`, and the next one. */
 static struct gap find_gap(const struct fth_streams *streams, uint32_t last, uint32_t instruction)
 {
@@ -208,8 +225,7 @@ static struct gap find_gap(const struct fth_streams *streams, uint32_t last, uin
         streams->pace ? fth_pace_find(streams->pace, last, instruction) : NULL;
     struct gap result = {
         .known = true, .last = last, .instruction = instruction, .gap = DEFAULT_GAP};
-    /* A part of an instruction follows at once. */
-    if (fth_trace_instruction_at(streams->trace, instruction)->hints & FTH_TRACE_CONTINUES) {
+    if (continues(streams, instruction)) {
         result.gap = 0;
         return result;
     }
@@ -475,6 +491,8 @@ enum fth_status fth_streams_create(const struct fth_trace *trace, size_t launch,
     streams->launch = launch;
     streams->pool = pool;
     streams->pace = fth_trace_pace(trace, launch);
+    for (size_t i = 0; streams->pace && i < streams->pace->count; i++)
+        streams->has_constants = streams->has_constants || streams->pace->steps[i].constants;
     streams->setting = *setting;
     const enum fth_status status = init(streams, resident_blocks, error);
     if (status == FTH_OK)

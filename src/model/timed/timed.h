@@ -46,6 +46,7 @@ struct fth_timing {
     uint64_t l2_write;       /* time that a sector of a store occupies the input of the L2 */
     uint64_t mem_sector;     /* time that a sector occupies memory */
     uint64_t atomic[2];      /* between two atomics on one sector: integers, floating point */
+    uint64_t constant;       /* time that an address occupies the unit for constants of an SM */
     uint64_t read_merge;     /* maximum time in which misses in a line merge */
     uint64_t store_merge;    /* time in which stores to a line merge */
     uint32_t queue_accesses; /* maximum number of accesses of a scheduler that wait for the L1 */
@@ -223,6 +224,10 @@ struct fth_timed_tail {
 };
 struct fth_timed_tail fth_streams_tail(const struct fth_streams *streams,
                                        const struct fth_warp_stream *stream);
+/* Returns the addresses of constants that a warp loads between accesses of two instructions, only
+ * those of loads with several addresses. `last`: FTH_PACE_START before the first access. */
+uint32_t fth_streams_constants(const struct fth_streams *streams, uint32_t last,
+                               uint32_t instruction);
 /* Moves an access to local memory to the local memory of its warp. Before that, its addresses are
  * offsets. */
 void fth_streams_place(const struct fth_streams *streams, const struct fth_timed_access *access,

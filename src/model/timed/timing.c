@@ -166,6 +166,7 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .mem_sector = sector_ticks(setting, clock, memory_bytes),
         .atomic = {ticks(number_of(params, FTH_KEY_ATOMIC_CYCLES)),
                    ticks(number_of(params, FTH_KEY_FLOAT_CYCLES))},
+        .constant = ticks(number_of(params, FTH_KEY_CONSTANT_CYCLES)),
         .read_merge = ticks(number_of(params, FTH_KEY_MERGE_CYCLES)),
         .store_merge = ticks(number_of(params, FTH_KEY_STORE_MERGE_CYCLES)),
         .queue_accesses = (uint32_t)fth_model_integer(params, FTH_KEY_QUEUE_ACCESSES),

@@ -5,7 +5,8 @@
  * instructions that is (fth_trace_instruction.wait). Each scheduler of an SM issues one instruction
  * per cycle, so warps also wait for each other; older ones go first if they need few instructions
  * up to their next access. At a barrier, a warp waits for all warps of its block that have not
- * ended. */
+ * ended. Each SM has a unit for constants, which processes the addresses of loads whose lanes use
+ * several addresses one after the other. */
 #include "model/timed/event_queue.h"
 
 #include <stdlib.h>
@@ -48,7 +49,8 @@ struct warp {
     bool at_barrier : 1;
     bool issues_later : 1; /* its scheduler has not issued the instructions up to its next access */
     bool waits : 1;        /* for its scheduler, or for room in its queue */
-    uint64_t from; /* if so: the earliest time at which its scheduler issues the first of them */
+    uint32_t constants;    /* addresses before its next access that the SM has not processed */
+    uint64_t from;         /* the earliest time of the first instruction up to its next access */
     struct load loads[MAX_LOADS];
 };
 
@@ -109,6 +111,7 @@ struct fth_warps {
     uint32_t schedulers_per_sm;
     struct scheduler *schedulers; /* [sms][schedulers_per_sm] */
     const uint64_t *storage;      /* [sms] fth_timed_l1s_waits_until() */
+    uint64_t *constants_free_at;  /* [sms] of the units for constants */
     uint64_t issue;               /* of the timing */
     uint32_t places;              /* queue_accesses of the timing */
     uint64_t accesses, requests;  /* so far; `requests` without further parts of an instruction */
@@ -190,7 +193,9 @@ enum fth_status fth_warps_create(const struct fth_warps_context *context, struct
     warps->warps = allocate_lines(warps, warps->warp_count, sizeof *warps->warps);
     warps->facts = calloc(instructions + 1, sizeof *warps->facts);
     warps->performed = calloc(instructions + 1, sizeof *warps->performed);
-    if (!has_schedulers || !warps->blocks || !warps->warps || !warps->facts || !warps->performed) {
+    warps->constants_free_at = calloc(setting->sms, sizeof *warps->constants_free_at);
+    if (!has_schedulers || !warps->blocks || !warps->warps || !warps->facts || !warps->performed ||
+        !warps->constants_free_at) {
         fth_warps_destroy(warps);
         *out = NULL;
         return fth_no_memory(error, "model caches", NULL);
@@ -217,6 +222,7 @@ void fth_warps_destroy(struct fth_warps *warps)
     fth_arena_fini(&warps->memory);
     free(warps->facts);
     free(warps->performed);
+    free(warps->constants_free_at);
     free(warps);
 }
 
@@ -354,9 +360,8 @@ static inline uint64_t issue_access(struct fth_warps *warps, struct warp *warp, 
     const uint32_t gap = warp->access->gap;
     const uint64_t running = shortest_time(warps, gap, warp->access->latency);
     warp->issues_later = gap <= MAX_SHORT_GAP;
-    if (!warp->issues_later)
-        return issue_in_turn(warps, warp, gap, running, now);
-    const uint64_t at = issue_alone(warps, warp, gap, running, now);
+    const uint64_t at = warp->issues_later ? issue_alone(warps, warp, gap, running, now)
+                                           : issue_in_turn(warps, warp, gap, running, now);
     warp->from = at - running;
     return at;
 }
@@ -388,6 +393,7 @@ static inline enum fth_status schedule(struct fth_warps *warps, uint32_t event,
                                        struct fth_error *error)
 {
     struct warp *warp = &warps->warps[event];
+    const uint32_t instruction = last ? last->instruction : FTH_PACE_START;
     FTH_TRY(fth_streams_next(warps->context.streams, warps->blocks[warp->slot].index, warp->stream,
                              last, &warp->access, error));
     if (last)
@@ -397,6 +403,8 @@ static inline enum fth_status schedule(struct fth_warps *warps, uint32_t event,
         return FTH_OK;
     }
     const uint64_t at = issue_access(warps, warp, now);
+    warp->constants =
+        fth_streams_constants(warps->context.streams, instruction, warp->access->instruction);
     if (warp->access->barrier)
         arrive(warps, warp, at);
     else
@@ -581,6 +589,16 @@ static enum fth_status run_oldest(struct fth_warps *warps, uint32_t event, uint6
     return FTH_OK;
 }
 
+/* Lets the unit for constants process the addresses that a warp loads before its access at `now`.
+ * Returns how much later than that it has. */
+static uint64_t load_constants(const struct fth_warps *warps, struct warp *warp, uint64_t now)
+{
+    uint64_t *free_at = &warps->constants_free_at[warp->sm];
+    *free_at = fth_later(*free_at, warp->from) + warp->constants * warps->context.timing->constant;
+    warp->constants = 0;
+    return fth_later(*free_at, now) - now;
+}
+
 enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t now,
                               struct fth_error *error)
 {
@@ -588,6 +606,12 @@ enum fth_status fth_warps_run(struct fth_warps *warps, uint32_t event, uint64_t 
     struct scheduler *scheduler = &warps->schedulers[warp->scheduler];
     if (warp->waits)
         return run_oldest(warps, event, now, error);
+    const uint64_t delay = warp->constants ? load_constants(warps, warp, now) : 0;
+    if (delay) {
+        warp->from += delay;
+        fth_event_queue_add(warps->context.queue, event, now + delay);
+        return FTH_OK;
+    }
     const uint64_t issued = issue_now(scheduler, warp);
     const uint64_t room = find_room(warps, scheduler, warp, issued);
     if (room <= now && !scheduler->waiting_count)

@@ -1,11 +1,13 @@
 /* Counts requests, sectors and wavefronts of memory accesses, as the counters of a GPU do.
  *
- *   counters.c     the list of the counters, and which of them an access changes
- *   sectors.c      the sectors of an access, and of a range of the copy engine
- *   wavefronts.c   the wavefronts of an access to shared memory
- *   shared_cost.c  the same without bank conflicts and with padding, with a cache for repetitions
+ *   counters.c       the list of the counters, and which of them an access changes
+ *   sectors.c        the sectors of an access, and of a range of the copy engine
+ *   wavefronts.c     the wavefronts of an access to shared memory
+ *   shared_cost.c    the same without bank conflicts and with padding, with a cache for repetitions
+ *   constant_cost.c  the cost of a load of different constants
+ *   texture_rule.c   how the texture unit processes an instruction
  *
- * The rules come from the counters of an H200 (docs/results/counters-h200.md). */
+ * The rules come from counters and times of an H200 (docs/results/counters-h200.md). */
 #ifndef FTH_TRACE_COUNTERS_H
 #define FTH_TRACE_COUNTERS_H
 
@@ -114,5 +116,25 @@ struct fth_shared_cache {
  * with zeros. Not for several threads. */
 struct fth_shared_cost fth_shared_cache_find(struct fth_shared_cache *cache,
                                              const struct fth_ptx_access *access);
+
+/* ---- constant_cost.c ---- */
+
+/* What a load of constants with several addresses costs. Both are 0 if all lanes use one address:
+ * the assembler often makes such a load an operand of another instruction. */
+struct fth_constant_cost {
+    unsigned addresses; /* that the SM processes one after the other */
+    unsigned cycles;    /* that the warp waits longer than for one address */
+};
+/* The access has `addresses`. */
+struct fth_constant_cost fth_access_constant_cost(const struct fth_ptx_access *access);
+
+/* ---- texture_rule.c ---- */
+
+/* How the texture unit processes an instruction on a texture or surface. */
+struct fth_texture_rule {
+    uint32_t lanes_shift; /* of the lanes that it processes together: FTH_TRACE_TEXTURE_LANES */
+    uint32_t passes;      /* how often it looks up the same texels */
+};
+struct fth_texture_rule fth_find_texture_rule(const struct fth_ptx_access *access);
 
 #endif

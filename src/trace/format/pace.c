@@ -1,10 +1,12 @@
 /* The pace of a launch: what its warps execute between accesses to global memory. Traces contain
- * only accesses; the pace adds how many instructions, barriers and requests to shared memory lie
- * between two of them, as sums for each pair of instructions that follow each other in a warp.
+ * only accesses; the pace adds how many instructions, barriers, wavefronts of shared memory and
+ * addresses of constants lie between two of them, as sums for each pair of instructions that follow
+ * each other in a warp.
  *
  * The recorder finds steps with a hash table. In a file, and in a trace that was read, the steps
  * are sorted by `to` and `from`, and found by a binary search, so that no file can make the search
- * slow. */
+ * slow. The addresses of constants are in a part of their own (FTH_PART_CONSTANTS), which was added
+ * to the format later: older versions of fathom skip it, and older files do not have it. */
 #include "trace/trace.h"
 
 #include <stdlib.h>
@@ -74,6 +76,7 @@ bool fth_pace_add(struct fth_pace *pace, const struct fth_pace *more)
         step->latency_cycles += from->latency_cycles;
         step->barriers += from->barriers;
         step->shared += from->shared;
+        step->constants += from->constants;
     }
     return true;
 }
@@ -135,33 +138,35 @@ static uint32_t file_number(const uint32_t *ids, uint32_t instruction, bool *mis
     return ids[instruction];
 }
 
-/* Copies the steps whose instructions are in the file. Returns their number. */
-static size_t number_steps(const struct fth_pace *pace, const uint32_t *ids,
-                           const struct fth_trace_instruction *instructions,
-                           struct file_step *steps)
+/* Returns the steps whose instructions are in the file, in the order of the file. NULL: memory is
+ * exhausted. */
+static struct file_step *sort_steps(const struct fth_pace *pace, const uint32_t *ids,
+                                    const struct fth_trace_instruction *instructions, size_t *count)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < pace->count; i++) {
+    struct file_step *steps = calloc(pace->count + 1, sizeof *steps);
+    *count = 0;
+    for (size_t i = 0; steps && i < pace->count; i++) {
         const struct fth_pace_step *step = &pace->steps[i];
-        struct file_step *copy = &steps[count];
+        struct file_step *copy = &steps[*count];
         bool missing = false;
         copy->step = *step;
         copy->step.from = file_number(ids, step->from, &missing);
         copy->step.to = file_number(ids, step->to, &missing);
         copy->wait = step->to == FTH_PACE_END ? UINT32_MAX : instructions[step->to].wait;
-        count += !missing;
+        *count += !missing;
     }
-    return count;
+    if (steps)
+        qsort(steps, *count, sizeof *steps, compare_steps);
+    return steps;
 }
 
 bool fth_put_pace(const struct fth_pace *pace, size_t launch, const uint32_t *ids,
                   const struct fth_trace_instruction *instructions, struct fth_buffer *out)
 {
-    struct file_step *steps = calloc(pace->count + 1, sizeof *steps);
+    size_t count;
+    struct file_step *steps = sort_steps(pace, ids, instructions, &count);
     if (!steps)
         return false;
-    const size_t count = number_steps(pace, ids, instructions, steps);
-    qsort(steps, count, sizeof *steps, compare_steps);
     fth_put_varint(launch, out);
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && steps[end].step.to == steps[i].step.to;)
@@ -178,6 +183,36 @@ bool fth_put_pace(const struct fth_pace *pace, size_t launch, const uint32_t *id
             fth_put_varint(step->barriers, out);
             fth_put_varint(step->shared, out);
         }
+    }
+    free(steps);
+    return true;
+}
+
+/* Whether a pace has loads of different constants. */
+static bool has_constants(const struct fth_pace *pace)
+{
+    for (size_t i = 0; i < pace->count; i++)
+        if (pace->steps[i].constants)
+            return true;
+    return false;
+}
+
+bool fth_put_constants(const struct fth_pace *pace, size_t launch, const uint32_t *ids,
+                       const struct fth_trace_instruction *instructions, struct fth_buffer *out)
+{
+    if (!has_constants(pace))
+        return true;
+    size_t count, next = 0;
+    struct file_step *steps = sort_steps(pace, ids, instructions, &count);
+    if (!steps)
+        return false;
+    fth_put_varint(launch, out);
+    for (size_t i = 0; i < count; i++) {
+        if (!steps[i].step.constants)
+            continue;
+        fth_put_varint(i - next, out); /* steps that are left out */
+        fth_put_varint(steps[i].step.constants, out);
+        next = i + 1;
     }
     free(steps);
     return true;
@@ -241,6 +276,24 @@ bool fth_paces_get(struct fth_paces *paces, struct fth_bytes *bytes, size_t laun
     }
     struct fth_pace *pace = &paces->items[launch];
     return !pace->count && get_steps(bytes, instructions, instruction_count, pace);
+}
+
+bool fth_paces_get_constants(struct fth_paces *paces, struct fth_bytes *bytes)
+{
+    const uint64_t launch = fth_get_varint(bytes);
+    if (bytes->failed || launch >= paces->count)
+        return false;
+    const struct fth_pace *pace = &paces->items[launch];
+    for (size_t next = 0; bytes->at < bytes->end; next++) {
+        const uint64_t left_out = fth_get_varint(bytes), constants = fth_get_varint(bytes);
+        if (bytes->failed || left_out >= pace->count - next || !constants)
+            return false;
+        next += left_out;
+        if (pace->steps[next].constants) /* in an earlier part */
+            return false;
+        pace->steps[next].constants = constants;
+    }
+    return true;
 }
 
 void fth_paces_fini(struct fth_paces *paces)

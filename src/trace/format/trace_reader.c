@@ -136,14 +136,14 @@ static enum fth_status get_sources(struct fth_trace *trace, uint32_t type, struc
                : FTH_OK;
 }
 
-/* Reads a part with what a launch executes between accesses, or with its accesses to shared memory.
- * Older files do not have these parts. */
+/* Reads a part with facts about a launch that older files do not have. */
 static enum fth_status get_launch_part(struct fth_trace *trace, uint32_t type,
                                        struct fth_bytes *bytes, struct fth_error *error)
 {
-    if (type == FTH_PART_PACE
-            ? fth_paces_get(&trace->paces, bytes, trace->launch_count, trace->instructions,
-                            trace->instruction_count)
+    if (type == FTH_PART_PACE ? fth_paces_get(&trace->paces, bytes, trace->launch_count,
+                                              trace->instructions, trace->instruction_count)
+        : type == FTH_PART_CONSTANTS
+            ? fth_paces_get_constants(&trace->paces, bytes)
             : fth_shared_tables_get(&trace->shared, bytes, trace->launch_count, trace->instructions,
                                     trace->instruction_count))
         return FTH_OK;
@@ -237,7 +237,7 @@ static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *er
         struct fth_bytes bytes = fth_bytes_of(&content);
         if (status == FTH_OK && (part.type == FTH_PART_SOURCES || part.type == FTH_PART_FUNCTIONS))
             status = get_sources(trace, part.type, &bytes, error);
-        else if (status == FTH_OK && (part.type == FTH_PART_PACE || part.type == FTH_PART_SHARED))
+        else if (status == FTH_OK && fth_is_launch_part(part.type))
             status = get_launch_part(trace, part.type, &bytes, error);
         at = part.next;
     }
@@ -271,6 +271,7 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
     case FTH_PART_SOURCES:
     case FTH_PART_FUNCTIONS: return get_sources(trace, type, &bytes, error);
     case FTH_PART_PACE:
+    case FTH_PART_CONSTANTS:
     case FTH_PART_SHARED: return get_launch_part(trace, type, &bytes, error);
     case FTH_PART_FRAME:
         fth_get_frame_header(&bytes, &frame);

@@ -460,7 +460,7 @@ void fth_trace_writer_set_pace(struct fth_trace_writer *writer, const struct fth
     writer->pace = pace;
 }
 
-/* Writes the pace of the current launch, if it is known. */
+/* Writes the pace of the current launch, if it is known, and its loads of different constants. */
 static enum fth_status write_pace(struct fth_trace_writer *writer, struct fth_error *error)
 {
     const struct fth_pace *pace = writer->pace;
@@ -471,7 +471,12 @@ static enum fth_status write_pace(struct fth_trace_writer *writer, struct fth_er
     if (!fth_put_pace(pace, writer->launch_count - 1, writer->ids, writer->instructions,
                       &writer->scratch))
         return fth_no_memory(error, "write trace", NULL);
-    return put(writer, FTH_PART_PACE, NULL, error);
+    FTH_TRY(put(writer, FTH_PART_PACE, NULL, error));
+    writer->scratch.size = 0;
+    if (!fth_put_constants(pace, writer->launch_count - 1, writer->ids, writer->instructions,
+                           &writer->scratch))
+        return fth_no_memory(error, "write trace", NULL);
+    return writer->scratch.size ? put(writer, FTH_PART_CONSTANTS, NULL, error) : FTH_OK;
 }
 
 void fth_trace_writer_set_shared(struct fth_trace_writer *writer,

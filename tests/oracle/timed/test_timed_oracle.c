@@ -117,6 +117,7 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->store_merge_cycles = (double)PICK(rng, 0, 30, 400);
     gpu->atomic_cycles[0] = (double)PICK(rng, 0, 13, 500) / 10;
     gpu->atomic_cycles[1] = (double)PICK(rng, 0, 32, 700) / 10;
+    gpu->constant_cycles = (double)PICK(rng, 0, 4, 5, 60) / 2;
     gpu->block_cycles = (double)PICK(rng, 0, 1, 20) / 2;
     gpu->start_cycles = (double)PICK(rng, 0, 1, 300);
     gpu->jitter_cycles = (double)PICK(rng, 0, 1, 100);
@@ -206,6 +207,7 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.store_merge_cycles", gpu->store_merge_cycles},
                 {"time.atomic_cycles", gpu->atomic_cycles[0]},
                 {"time.atomic_float_cycles", gpu->atomic_cycles[1]},
+                {"time.constant_cycles", gpu->constant_cycles},
                 {"time.block_cycles", gpu->block_cycles},
                 {"time.start_cycles", gpu->start_cycles},
                 {"time.jitter_cycles", gpu->jitter_cycles},
@@ -388,7 +390,8 @@ static void random_launch(struct fth_rng *rng, struct program *program, size_t i
                     .instructions = below(rng, PICK(rng, 2, 12, 60) * count),
                     .shared = below(rng, 3) ? 0 : below(rng, 4 * count),
                     .latency_cycles = below(rng, 2) ? 0 : below(rng, 100 * count),
-                    .barriers = below(rng, 3) ? 0 : below(rng, 3 * count)};
+                    .barriers = below(rng, 3) ? 0 : below(rng, 3 * count),
+                    .constants = below(rng, 4) ? 0 : below(rng, 33 * count)};
             }
 }
 
@@ -457,6 +460,7 @@ static void write_launch(struct fth_trace_writer *writer, const struct program *
         step->shared = row->shared;
         step->barriers = row->barriers;
         step->latency_cycles = row->latency_cycles;
+        step->constants = row->constants;
     }
     if (launch->pace_count)
         fth_trace_writer_set_pace(writer, &pace);

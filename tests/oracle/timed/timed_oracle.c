@@ -37,6 +37,7 @@ struct warp {
     uint64_t due;                  /* since when it waits */
     uint64_t barriers;             /* due ones, times 65536 */
     uint64_t gap, shared, latency; /* of its next access */
+    uint64_t constants;            /* addresses before it that the SM has not begun */
     const struct timed_oracle_access *next;
     struct load loads[REMEMBERED_LOADS];
     size_t load_count;
@@ -61,6 +62,7 @@ struct run {
     size_t slot_count;
     uint64_t resident; /* blocks that fit on an SM */
     uint64_t scheduler_free[TIMED_MAX_SMS][8];
+    uint64_t constants_free[TIMED_MAX_SMS];
     struct queue {
         uint64_t left[MAX_QUEUE]; /* times at which the last accesses leave, once per place */
         size_t count;
@@ -242,8 +244,9 @@ static void plan(struct run *run, size_t index)
     const struct timed_pace *pace =
         find_pace(run, warp->last, warp->next ? warp->next->instruction : UINT32_MAX);
     warp->gap = DEFAULT_GAP;
-    warp->shared = warp->latency = 0;
+    warp->shared = warp->latency = warp->constants = 0;
     if (pace && pace->count) {
+        warp->constants = rounded(pace->constants, pace->count);
         warp->gap = rounded(pace->instructions, pace->count);
         warp->shared = rounded(pace->shared, pace->count);
         warp->latency = rounded(pace->latency_cycles, pace->count);
@@ -261,7 +264,7 @@ static void plan(struct run *run, size_t index)
     const bool barrier = warp->barriers >= 65536;
     warp->barriers -= barrier ? 65536 : 0;
     if (run->instructions[warp->next->instruction].continues)
-        warp->gap = warp->shared = warp->latency = 0;
+        warp->gap = warp->shared = warp->latency = warp->constants = 0;
     const uint64_t time = find_issue(run, index, warp->gap > LONGEST_SHORT_GAP);
     if (!barrier) {
         add_event(run, time, WARP_ISSUES, index);
@@ -387,6 +390,20 @@ static void issue_access(struct run *run, size_t index, uint64_t now)
     plan(run, index);
 }
 
+/* Lets the SM of a warp process the constants before its access, which is due at `now`. Returns
+ * when they are complete, or 0 if there are none. */
+static uint64_t process_constants(struct run *run, size_t index, uint64_t now)
+{
+    struct warp *warp = &run->warps[index];
+    uint64_t *unit = &run->constants_free[run->slots[index / run->launch->warps].sm];
+    if (warp->constants == 0)
+        return 0;
+    *unit = later(*unit, now - find_length(run, warp));
+    *unit += warp->constants * timed_ticks(run->gpu->constant_cycles);
+    warp->constants = 0;
+    return *unit;
+}
+
 /* A warp wants to issue an access, or waits for room, which there is now. */
 static void try_access(struct run *run, size_t index, uint64_t now)
 {
@@ -404,6 +421,11 @@ static void try_access(struct run *run, size_t index, uint64_t now)
         const size_t next = find_waiting(run, queue);
         if (next != SIZE_MAX)
             add_event(run, find_room(run, next), WARP_ISSUES, next);
+        return;
+    }
+    const uint64_t complete = process_constants(run, index, now);
+    if (complete > now) {
+        add_event(run, complete, WARP_ISSUES, index);
         return;
     }
     run->warps[index].due = now;

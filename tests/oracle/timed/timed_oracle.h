@@ -36,6 +36,7 @@ struct timed_gpu {
     double write_bytes_per_s; /* 0: unknown */
     double issue_cycles, port_cycles, store_cycles, join_cycles, merge_cycles, store_merge_cycles;
     double atomic_cycles[2]; /* of integers, and of floating-point numbers */
+    double constant_cycles;
     double start_cycles, jitter_cycles, spread_cycles, warp_cycles, block_cycles, refill_cycles,
         refill_period, launch_ns;
     uint64_t join_reads, queue_accesses, partial_ways, launch_sectors;
@@ -64,7 +65,7 @@ struct timed_oracle_access {
 /* What warps do between two accesses: a row of the pace. */
 struct timed_pace {
     uint32_t from, to; /* instructions; UINT32_MAX: the start and the end of the warp */
-    uint64_t count, instructions, shared, barriers, latency_cycles;
+    uint64_t count, instructions, shared, barriers, latency_cycles, constants;
 };
 
 struct timed_launch {

@@ -27,9 +27,9 @@ static int open_trace(void **state)
         made_access(&made, warp / 2, w, bypass, 0x40000, 4);
     }
     struct fth_pace_step *step = fth_pace_step(&made.pace, FTH_PACE_START, member);
-    *step = (struct fth_pace_step){FTH_PACE_START, member, 8, 80, 80, 0, 0};
+    *step = (struct fth_pace_step){FTH_PACE_START, member, 8, 80, 80, 0, 0, 0};
     step = fth_pace_step(&made.pace, FTH_PACE_START, FTH_PACE_END);
-    *step = (struct fth_pace_step){FTH_PACE_START, FTH_PACE_END, 1, 1, 1, 0, 0};
+    *step = (struct fth_pace_step){FTH_PACE_START, FTH_PACE_END, 1, 1, 1, 0, 0, 0};
     trace = made_open(&made);
     return 0;
 }

@@ -483,7 +483,7 @@ static struct fth_trace *make_conflicts(uint32_t bytes, uint64_t padded_wavefron
     made_shared(&made, 22, 4, 10, 10);
     struct fth_pace_step *step = fth_pace_step(&made.pace, load, load);
     assert_non_null(step);
-    *step = (struct fth_pace_step){load, load, 1, 100, 100, 0, 32010};
+    *step = (struct fth_pace_step){load, load, 1, 100, 100, 0, 32010, 0};
     return made_open(&made);
 }
 

@@ -220,7 +220,8 @@ static void add_step(struct made *made, uint32_t from, uint32_t to, uint64_t cou
 {
     struct fth_pace_step *step = fth_pace_step(&made->pace, from, to);
     assert_non_null(step);
-    *step = (struct fth_pace_step){from, to, count, instructions, 2 * instructions, count, 0};
+    *step = (struct fth_pace_step){from,  to, count,    instructions, 2 * instructions,
+                                   count, 0,  3 * count};
 }
 
 /* Two warps: load, load (the same sectors), store. */
@@ -251,10 +252,10 @@ static void merge_adds_the_steps_of_removed_accesses(void **state)
         *(fth_trace_instruction_at(trace, i)->line == 5 ? &load : &store) = i;
     /* The first warp: load, store. The second one: store only, after all steps before it. */
     const struct fth_pace_step expected[] = {
-        {FTH_PACE_START, load, 1, 10, 20, 1, 0},
-        {load, store, 1, 3 + 5, 16, 2, 1},
-        {FTH_PACE_START, store, 1, 10 + 3 + 5, 36, 3, 2},
-        {store, FTH_PACE_END, 2, 4, 8, 2, 0},
+        {FTH_PACE_START, load, 1, 10, 20, 1, 0, 3},
+        {load, store, 1, 3 + 5, 16, 2, 1, 6},
+        {FTH_PACE_START, store, 1, 10 + 3 + 5, 36, 3, 2, 9},
+        {store, FTH_PACE_END, 2, 4, 8, 2, 0, 6},
     };
     assert_int_equal(fth_trace_launch_at(trace, 0)->accesses, 3);
     assert_int_equal(pace->count, FTH_COUNT(expected));
@@ -358,7 +359,7 @@ static struct fth_trace *make_conflicts(void)
     made_shared(&made, 21, 4, 20, 10);
     struct fth_pace_step *step = fth_pace_step(&made.pace, load, FTH_PACE_END);
     assert_non_null(step);
-    *step = (struct fth_pace_step){load, FTH_PACE_END, 1, 100, 100, 0, 340};
+    *step = (struct fth_pace_step){load, FTH_PACE_END, 1, 100, 100, 0, 340, 0};
     return made_open(&made);
 }
 

@@ -1,5 +1,6 @@
 /* Tests of the pace in trace/: steps between accesses (format/pace.c), their encoding, files with
  * and without them, hostile content, and what the recorder counts. */
+#define _GNU_SOURCE /* for memmem */
 #include "check.h"
 #include "ptx/ptx.h"
 #include "trace/trace.h"
@@ -37,12 +38,13 @@ static void finds_the_steps_that_were_added(void **state)
         }
     assert_null(fth_pace_find(&pace, 0, 0));
     assert_null(fth_pace_find(&pace, 1, COUNT));
-    *fth_pace_step(&more, 3, 4) = (struct fth_pace_step){3, 4, 10, 1000, 20, 30, 40};
-    *fth_pace_step(&more, 77, 4) = (struct fth_pace_step){77, 4, 1, 2, 3, 4, 5};
+    *fth_pace_step(&more, 3, 4) = (struct fth_pace_step){3, 4, 10, 1000, 20, 30, 40, 50};
+    *fth_pace_step(&more, 77, 4) = (struct fth_pace_step){77, 4, 1, 2, 3, 4, 5, 6};
     assert_true(fth_pace_add(&pace, &more));
     assert_int_equal(pace.count, COUNT * COUNT + 1);
     const struct fth_pace_step *sum = fth_pace_find(&pace, 3, 4);
-    assert_memory_equal(sum, (&(struct fth_pace_step){3, 4, 11, 1304, 20, 30, 40}), sizeof *sum);
+    assert_memory_equal(sum, (&(struct fth_pace_step){3, 4, 11, 1304, 20, 30, 40, 50}),
+                        sizeof *sum);
     assert_memory_equal(fth_pace_find(&pace, 77, 4), &more.steps[1], sizeof *sum);
     fth_pace_fini(&pace);
     fth_pace_fini(&more);
@@ -110,15 +112,15 @@ static struct fth_trace *open_part(const struct fth_buffer *file, size_t size)
  * it is not written. */
 static void fill(struct fth_pace *pace, uint64_t factor)
 {
-    *fth_pace_step(pace, 2, 1) = (struct fth_pace_step){2, 1, 7, 70 * factor, 8, 1, 0};
+    *fth_pace_step(pace, 2, 1) = (struct fth_pace_step){2, 1, 7, 70 * factor, 8, 1, 0, 0};
     *fth_pace_step(pace, FTH_PACE_START, 2) =
-        (struct fth_pace_step){FTH_PACE_START, 2, 7, 21, UINT64_MAX, 0, 2};
-    *fth_pace_step(pace, 0, 0) = (struct fth_pace_step){0, 0, 1, 5, 0, 0, 0};
-    *fth_pace_step(pace, 1, 0) = (struct fth_pace_step){1, 0, 6, 30, 1, 2, 3};
+        (struct fth_pace_step){FTH_PACE_START, 2, 7, 21, UINT64_MAX, 0, 2, 0};
+    *fth_pace_step(pace, 0, 0) = (struct fth_pace_step){0, 0, 1, 5, 0, 0, 0, 0};
+    *fth_pace_step(pace, 1, 0) = (struct fth_pace_step){1, 0, 6, 30, 1, 2, 3, 0};
     *fth_pace_step(pace, 0, FTH_PACE_END) =
-        (struct fth_pace_step){0, FTH_PACE_END, 7, 9, 10, 11, 12};
-    *fth_pace_step(pace, 3, 0) = (struct fth_pace_step){3, 0, 1, 1, 1, 1, 1};
-    *fth_pace_step(pace, 0, 3) = (struct fth_pace_step){0, 3, 1, 1, 1, 1, 1};
+        (struct fth_pace_step){0, FTH_PACE_END, 7, 9, 10, 11, 12, 0};
+    *fth_pace_step(pace, 3, 0) = (struct fth_pace_step){3, 0, 1, 1, 1, 1, 1, 0};
+    *fth_pace_step(pace, 0, 3) = (struct fth_pace_step){0, 3, 1, 1, 1, 1, 1, 0};
 }
 
 /* Compares a pace of a file with fill(). */
@@ -127,11 +129,11 @@ static void check_pace(const struct fth_pace *pace, uint64_t factor)
     assert_non_null(pace);
     assert_int_equal(pace->count, 5);
     /* In the file, the instructions have the numbers 0 to 2 in the reverse order. */
-    const struct fth_pace_step expected[] = {{FTH_PACE_START, 0, 7, 21, UINT64_MAX, 0, 2},
-                                             {0, 1, 7, 70 * factor, 8, 1, 0},
-                                             {1, 2, 6, 30, 1, 2, 3},
-                                             {2, 2, 1, 5, 0, 0, 0},
-                                             {2, FTH_PACE_END, 7, 9, 10, 11, 12}};
+    const struct fth_pace_step expected[] = {{FTH_PACE_START, 0, 7, 21, UINT64_MAX, 0, 2, 0},
+                                             {0, 1, 7, 70 * factor, 8, 1, 0, 0},
+                                             {1, 2, 6, 30, 1, 2, 3, 0},
+                                             {2, 2, 1, 5, 0, 0, 0, 0},
+                                             {2, FTH_PACE_END, 7, 9, 10, 11, 12, 0}};
     assert_memory_equal(pace->steps, expected, sizeof expected);
     for (size_t i = 0; i < FTH_COUNT(expected); i++)
         assert_ptr_equal(fth_pace_find(pace, expected[i].from, expected[i].to), &pace->steps[i]);
@@ -156,6 +158,36 @@ static void files_keep_the_pace_of_each_launch(void **state)
     assert_int_equal(fth_trace_instruction_at(trace, 1)->wait, 10);
     assert_int_equal(fth_trace_instruction_at(trace, 2)->wait, UINT32_MAX);
     fth_trace_close(trace);
+    fth_buffer_fini(&file);
+    fth_pace_fini(&first);
+    fth_pace_fini(&second);
+}
+
+/* The first launch has no loads of different constants, and the file nothing about them. */
+static void files_keep_loads_of_constants(void **state)
+{
+    (void)state;
+    struct fth_pace first = {0}, second = {0};
+    fill(&first, 1);
+    fill(&second, 1);
+    fth_pace_step(&second, 2, 1)->constants = 9;
+    fth_pace_step(&second, 0, 0)->constants = UINT64_MAX;
+    fth_pace_step(&second, 0, FTH_PACE_END)->constants = 290;
+    fth_pace_step(&second, 3, 0)->constants = 1;
+    struct fth_buffer file = write_trace((const struct fth_pace *[]){&first, &second}, 2);
+    struct fth_trace *trace = open_part(&file, file.size);
+    check_pace(fth_trace_pace(trace, 0), 1);
+    const struct fth_pace *pace = fth_trace_pace(trace, 1);
+    const uint64_t expected[] = {0, 9, 0, UINT64_MAX, 290};
+    assert_int_equal(pace->count, FTH_COUNT(expected));
+    for (size_t i = 0; i < FTH_COUNT(expected); i++)
+        assert_int_equal(pace->steps[i].constants, expected[i]);
+    fth_trace_close(trace);
+    struct fth_buffer without = write_trace((const struct fth_pace *[]){&first, &first}, 2);
+    assert_true(without.size < file.size);
+    assert_null(memmem(without.data, without.size, "CNST", 4));
+    assert_non_null(memmem(file.data, file.size, "CNST", 4));
+    fth_buffer_fini(&without);
     fth_buffer_fini(&file);
     fth_pace_fini(&first);
     fth_pace_fini(&second);
@@ -266,6 +298,61 @@ static void refuses_hostile_content(void **state)
         bytes.end = bytes.at + parts[0].size;
         if (ok && paces.items[1].count)
             assert_false(fth_paces_get(&paces, &bytes, 2, instructions, 3));
+        fth_paces_fini(&paces);
+    }
+}
+
+/* Contents of a part with the loads of constants of launch 1, whose pace has three steps. */
+static const struct {
+    const char *bytes;
+    size_t size;
+    bool valid;
+} constant_parts[] = {
+#define PART(VALID, BYTES)                                                                         \
+    {                                                                                              \
+        BYTES, sizeof(BYTES) - 1, VALID                                                            \
+    }
+    /* launch; steps without, constants */
+    PART(true, "\1"),
+    PART(true, "\1\0\5"),
+    PART(true, "\1\2\5"),
+    PART(true, "\1\0\5\0\6\0\7"),
+    PART(true, "\1\0\5\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"),
+    /* no launch; one without a pace; one that does not exist */
+    PART(false, ""),
+    PART(false, "\0\0\5"),
+    PART(false, "\2\0\5"),
+    /* steps that do not exist */
+    PART(false, "\1\3\5"),
+    PART(false, "\1\2\5\0\5"),
+    PART(false, "\1\0\5\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\5"),
+    /* a step that is not complete; one without constants */
+    PART(false, "\1\0"),
+    PART(false, "\1\0\0"),
+#undef PART
+};
+
+static void refuses_hostile_constants(void **state)
+{
+    (void)state;
+    const char pace[] = "\1\1\5\2\1\1\2\3\4\5\0\1\2\3\4\5\3\0\1\0\1\2\3\4\5";
+    for (size_t i = 0; i < FTH_COUNT(constant_parts); i++) {
+        struct fth_trace_instruction instructions[3] = {{.wait = 1}, {.wait = 1}, {.wait = 1}};
+        struct fth_paces paces = {0};
+        struct fth_bytes bytes = {.at = (const unsigned char *)pace};
+        bytes.end = bytes.at + sizeof pace - 1;
+        assert_true(fth_paces_get(&paces, &bytes, 2, instructions, 3));
+        assert_int_equal(paces.items[1].count, 3);
+        bytes.at = (const unsigned char *)constant_parts[i].bytes;
+        bytes.end = bytes.at + constant_parts[i].size;
+        const bool ok = fth_paces_get_constants(&paces, &bytes);
+        if (ok != constant_parts[i].valid)
+            fail_msg("part %zu is %s", i, ok ? "accepted" : "refused");
+        /* The first step has constants already. */
+        bytes.at = (const unsigned char *)constant_parts[1].bytes;
+        bytes.end = bytes.at + constant_parts[1].size;
+        if (ok && paces.items[1].steps[0].constants)
+            assert_false(fth_paces_get_constants(&paces, &bytes));
         fth_paces_fini(&paces);
     }
 }
@@ -421,6 +508,42 @@ static void merged_loads_are_one_request(void **state)
     }
 }
 
+/* The lanes load the constants %tid.x / divisor. A load with one address is free. A warp waits 11
+ * cycles for each further address. */
+static void the_recorder_counts_addresses_of_constants(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned divisor, threads, addresses;
+    } rows[] = {{64, 1, 0}, {32, 1, 0}, {16, 1, 2}, {8, 2, 4}, {1, 1, 32}};
+    uint64_t latency = 0;
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 ".version 8.4\n.target sm_90\n.address_size 64\n.const .align 4 .b8 table[256];\n"
+                 ".visible .entry k(.param .u64 in)\n{"
+                 ".reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .f32 %%f<9>;\n"
+                 "ld.param.u64 %%rd1, [in]; mov.u32 %%r1, %%tid.x; div.u32 %%r2, %%r1, %u;\n"
+                 "mul.wide.u32 %%rd2, %%r2, 4; mov.u64 %%rd3, table; add.u64 %%rd4, %%rd3, %%rd2;\n"
+                 "ld.global.f32 %%f0, [%%rd1];\n"
+                 "ld.const.f32 %%f1, [%%rd4]; ld.const.f32 %%f2, [table];\n"
+                 "add.f32 %%f1, %%f1, %%f2; add.f32 %%f1, %%f1, %%f0;\n"
+                 "st.global.f32 [%%rd1], %%f1;\nret;\n}\n",
+                 rows[i].divisor);
+        struct fth_trace *trace = record(text, rows[i].threads);
+        const struct fth_pace *pace = fth_trace_pace(trace, 0);
+        const struct fth_pace_step *step = fth_pace_find(pace, 0, 1);
+        assert_non_null(step);
+        latency = i ? latency : step->latency_cycles;
+        const uint64_t further = rows[i].addresses ? rows[i].addresses - 1 : 0;
+        assert_int_equal(step->constants, step->count * rows[i].addresses);
+        assert_int_equal(step->latency_cycles, latency + step->count * 11 * further);
+        assert_int_equal(fth_pace_find(pace, FTH_PACE_START, 0)->constants, 0);
+        assert_int_equal(fth_pace_find(pace, 1, FTH_PACE_END)->constants, 0);
+        fth_trace_close(trace);
+    }
+}
+
 static void the_recorder_counts_barriers_of_clusters(void **state)
 {
     (void)state;
@@ -439,12 +562,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_steps_that_were_added),
         cmocka_unit_test(files_keep_the_pace_of_each_launch),
+        cmocka_unit_test(files_keep_loads_of_constants),
         cmocka_unit_test(traces_without_a_pace_are_read),
         cmocka_unit_test(truncated_files_keep_complete_paces),
         cmocka_unit_test(refuses_hostile_content),
+        cmocka_unit_test(refuses_hostile_constants),
         cmocka_unit_test(the_recorder_adds_up_steps),
         cmocka_unit_test(the_recorder_counts_barriers_of_clusters),
         cmocka_unit_test(merged_loads_are_one_request),
+        cmocka_unit_test(the_recorder_counts_addresses_of_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,10 @@ static const char objects_kernel[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".const .align 4 .b8 table[16];\n.const .align 4 .u32 limit;\n"
     ".visible .entry k(.param .u64 a, .param .align 8 .b8 s[16], .param .align 64 .b8 m[128],"
-    " .param .u64 t, .param .u32 n)\n{\n.reg .b64 %a;\n.reg .b32 %x;\n"
+    " .param .u64 t, .param .u32 n)\n{\n.reg .b64 %a, %c;\n.reg .b32 %x;\n"
+    /* the lanes load different constants */
+    "mov.u32 %x, %tid.x;\nand.b32 %x, %x, 3;\nmul.wide.u32 %a, %x, 4;\nmov.u64 %c, table;\n"
+    "add.u64 %c, %c, %a;\nld.const.u32 %x, [%c];\n"
     "ld.param.u64 %a, [a];\nld.global.u32 %x, [%a];\nret;\n}\n";
 /* All kinds of buffers and arguments. */
 static const char objects[] =

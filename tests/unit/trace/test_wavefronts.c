@@ -206,6 +206,40 @@ static void costs_without_conflicts_and_with_padding(void **state)
     assert_int_equal(fth_access_shared_cost(&swap).ideal, 2);
 }
 
+static void constants_cost_as_many_addresses_as_differ(void **state)
+{
+    static const struct {
+        unsigned share, distance;
+        uint32_t mask;
+        unsigned addresses, cycles;
+    } cases[] = {
+        {32, 4, UINT32_MAX, 0, 0},
+        {1, 4, 1, 0, 0},
+        {1, 4, 0, 0, 0},
+        {16, 4, UINT32_MAX, 2, 11},
+        {1, 4, UINT32_MAX, 32, 341},
+        {1, 16, UINT32_MAX, 32, 341},
+        {4, 4, 0xff00, 2, 11},
+        {4, 4, 0xf000, 0, 0},
+    };
+    uint64_t addresses[LANES];
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const struct fth_ptx_access access = {
+            .mask = cases[i].mask,
+            .bytes = 4,
+            .addresses = strided(addresses, cases[i].share, cases[i].distance)};
+        const struct fth_constant_cost cost = fth_access_constant_cost(&access);
+        assert_int_equal(cost.addresses, cases[i].addresses);
+        assert_int_equal(cost.cycles, cases[i].cycles);
+    }
+    /* The same addresses in another order. */
+    for (unsigned i = 0; i < LANES; i++)
+        addresses[i] = i * 7 % 5;
+    const struct fth_ptx_access mixed = {.mask = all, .bytes = 4, .addresses = addresses};
+    assert_int_equal(fth_access_constant_cost(&mixed).addresses, 5);
+}
+
 /* The cache returns what the function returns, in any order of many different patterns, for listed
  * and for linear addresses. */
 static void the_cache_does_not_change_costs(void **state)
@@ -423,6 +457,7 @@ int main(void)
         cmocka_unit_test(banks_deliver_one_word_per_wavefront),
         cmocka_unit_test(compare_and_swap_needs_two_wavefronts),
         cmocka_unit_test(costs_without_conflicts_and_with_padding),
+        cmocka_unit_test(constants_cost_as_many_addresses_as_differ),
         cmocka_unit_test(the_cache_does_not_change_costs),
         cmocka_unit_test(accesses_change_their_counters),
         cmocka_unit_test(matrices_have_counters_of_their_own),

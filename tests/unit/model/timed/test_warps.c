@@ -77,7 +77,7 @@ static void loads_are_waited_for_where_they_are_needed(void **state)
                                 .warps = 1,
                                 .instructions = {{0, rows[i].wait}, {0, NEVER}},
                                 .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}},
-                                .pace = {{START, 0, 1, 4, 0, 0, 0}, {0, 1, 1, 3, 0, 0, 0}},
+                                .pace = {{START, 0, 1, 4, 0, 0, 0, 0}, {0, 1, 1, 3, 0, 0, 0, 0}},
                                 .cycles = rows[i].cycles};
         expect_cycles(&row);
     }
@@ -92,7 +92,7 @@ static void several_loads_are_in_flight(void **state)
         .warps = 1,
         .instructions = {{0, 4}, {0, 100}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}, {0, 0, 2, 12288}},
-        .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, 1, 1, 2, 0, 0, 0}, {1, 2, 1, 3, 0, 0, 0}},
+        .pace = {{START, 0, 1, 1, 0, 0, 0, 0}, {0, 1, 1, 2, 0, 0, 0, 0}, {1, 2, 1, 3, 0, 0, 0, 0}},
         /* A at 2, needed by instruction 5; B at 6; the third one is instruction 6. */
         .cycles = 102 + 1 * 2 + 100};
     expect_cycles(&row);
@@ -106,10 +106,10 @@ static void further_loads_are_combined(void **state)
     struct row row = {.blocks = 1,
                       .warps = 1,
                       .instructions = {{0, 1000}, {0, 0}, {0, NEVER}},
-                      .pace = {{START, 0, 1, 1, 0, 0, 0},
-                               {0, 0, 1, 1, 0, 0, 0},
-                               {0, 1, 1, 1, 0, 0, 0},
-                               {1, 2, 1, 1, 0, 0, 0}}};
+                      .pace = {{START, 0, 1, 1, 0, 0, 0, 0},
+                               {0, 0, 1, 1, 0, 0, 0, 0},
+                               {0, 1, 1, 1, 0, 0, 0, 0},
+                               {1, 2, 1, 1, 0, 0, 0, 0}}};
     for (uint32_t i = 0; i < 15; i++)
         row.accesses[i] =
             (struct short_access){0, 0, i < 13 ? 0 : i - 12, 4096 * (uint64_t)(i + 1)};
@@ -128,10 +128,10 @@ static void combined_loads_arrive_with_the_last_one(void **state)
     struct row row = {.blocks = 1,
                       .warps = 1,
                       .instructions = {{0, 1000}, {0, 0}, {0, NEVER}},
-                      .pace = {{START, 0, 1, 1, 0, 0, 0},
-                               {0, 0, 1, 1, 0, 0, 0},
-                               {0, 1, 1, 1, 0, 0, 0},
-                               {1, 2, 1, 1, 0, 0, 0}},
+                      .pace = {{START, 0, 1, 1, 0, 0, 0, 0},
+                               {0, 0, 1, 1, 0, 0, 0, 0},
+                               {0, 1, 1, 1, 0, 0, 0, 0},
+                               {1, 2, 1, 1, 0, 0, 0, 0}},
                       .cycles = 124 + 2 + 100};
     for (uint32_t i = 0; i < 14; i++)
         row.accesses[i] = (struct short_access){0, 0, i < 12 ? 0 : i - 11,
@@ -161,7 +161,7 @@ static void warps_share_schedulers(void **state)
                       .warps = 2,
                       .instructions = {{0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}},
-                      .pace = {{START, 0, 1, 200, 0, 0, 0}},
+                      .pace = {{START, 0, 1, 200, 0, 0, 0, 0}},
                       .cycles = 400 - 64 + 100};
     expect_cycles(&row);
     row.pace[0].instructions = 60; /* 120 - 64 is before the end of its own instructions */
@@ -184,7 +184,7 @@ static void warps_that_wait_have_no_lead(void **state)
         .warps = 2,
         .instructions = {{0, 0}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}, {0, 0, 1, 12288}, {0, 1, 1, 16384}},
-        .pace = {{START, 0, 1, 30, 0, 0, 0}, {0, 1, 1, 200, 0, 0, 0}},
+        .pace = {{START, 0, 1, 30, 0, 0, 0, 0}, {0, 1, 1, 200, 0, 0, 0, 0}},
         .cycles = 460 + 100};
     expect_cycles(&row);
     row.instructions[0].wait = NEVER;
@@ -199,14 +199,15 @@ static void warps_that_wait_have_no_lead(void **state)
 static void older_warps_issue_few_instructions_first(void **state)
 {
     (void)state;
-    struct row row = {
-        .sets = {"time.issue_cycles", "1", "gpu.schedulers", "1", NULL},
-        .blocks = 1,
-        .warps = 8,
-        .instructions = {{0, NEVER}, {0, 0}, {0, NEVER}},
-        .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}, {0, 0, 2, 12288}},
-        .pace = {{START, 0, 1, 24, 0, 0, 0}, {0, 1, 1, 24, 0, 0, 0}, {1, 2, 1, 1, 0, 0, 0}},
-        .cycles = 157 + 100};
+    struct row row = {.sets = {"time.issue_cycles", "1", "gpu.schedulers", "1", NULL},
+                      .blocks = 1,
+                      .warps = 8,
+                      .instructions = {{0, NEVER}, {0, 0}, {0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}, {0, 0, 1, 8192}, {0, 0, 2, 12288}},
+                      .pace = {{START, 0, 1, 24, 0, 0, 0, 0},
+                               {0, 1, 1, 24, 0, 0, 0, 0},
+                               {1, 2, 1, 1, 0, 0, 0, 0}},
+                      .cycles = 157 + 100};
     for (uint32_t warp = 1; warp < 8; warp++)
         row.accesses[2 + warp] = (struct short_access){0, warp, 0, (uint64_t)16384 * warp};
     expect_cycles(&row);
@@ -271,10 +272,10 @@ static void warps_wait_at_barriers(void **state)
         .warps = 2,
         .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {0, 1, 1, 8192}, {0, 0, 2, 12288}, {0, 1, 2, 16384}},
-        .pace = {{START, 0, 1, 4, 0, 0, 0},
-                 {START, 1, 1, 50, 0, 0, 0},
-                 {0, 2, 1, 1, 1, 0, 0},
-                 {1, 2, 1, 1, 1, 0, 0}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0, 0},
+                 {START, 1, 1, 50, 0, 0, 0, 0},
+                 {0, 2, 1, 1, 1, 0, 0, 0},
+                 {1, 2, 1, 1, 1, 0, 0, 0}},
         .cycles = 102 + 1 + 100};
     expect_cycles(&row);
     /* Several barriers each time count as one. */
@@ -282,7 +283,7 @@ static void warps_wait_at_barriers(void **state)
     expect_cycles(&row);
     /* A barrier in less than half of the cases is none. */
     for (size_t i = 2; i < 4; i++)
-        row.pace[i] = (struct short_pace){(uint32_t)i - 2, 2, 5, 5, 2, 0, 0};
+        row.pace[i] = (struct short_pace){(uint32_t)i - 2, 2, 5, 5, 2, 0, 0, 0};
     row.cycles = 102 + 100;
     expect_cycles(&row);
     for (size_t i = 2; i < 4; i++)
@@ -305,12 +306,12 @@ static void barriers_come_at_their_average_distance(void **state)
                                    {0, 1, 2, 16384},
                                    {0, 0, 0, 20480},
                                    {0, 1, 1, 24576}},
-                      .pace = {{START, 0, 1, 4, 0, 0, 0},
-                               {START, 1, 1, 50, 0, 0, 0},
-                               {0, 2, 2, 2, 1, 0, 0},
-                               {1, 2, 2, 2, 1, 0, 0},
-                               {2, 0, 2, 2, 1, 0, 0},
-                               {2, 1, 2, 100, 1, 0, 0}},
+                      .pace = {{START, 0, 1, 4, 0, 0, 0, 0},
+                               {START, 1, 1, 50, 0, 0, 0, 0},
+                               {0, 2, 2, 2, 1, 0, 0, 0},
+                               {1, 2, 2, 2, 1, 0, 0, 0},
+                               {2, 0, 2, 2, 1, 0, 0, 0},
+                               {2, 1, 2, 100, 1, 0, 0, 0}},
                       .cycles = 202 + 100};
     expect_cycles(&row);
     /* A barrier in all pairs: both load at 202. */
@@ -369,13 +370,14 @@ static void warps_that_share_a_scheduler_start_apart(void **state)
 static void ended_warps_open_barriers(void **state)
 {
     (void)state;
-    const struct row row = {
-        .blocks = 1,
-        .warps = 2,
-        .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
-        .accesses = {{0, 0, 0, 4096}, {0, 1, 1, 8192}, {0, 0, 2, 12288}},
-        .pace = {{START, 0, 1, 4, 0, 0, 0}, {START, 1, 1, 50, 0, 0, 0}, {0, 2, 1, 1, 1, 0, 0}},
-        .cycles = 100 + 1 + 100};
+    const struct row row = {.blocks = 1,
+                            .warps = 2,
+                            .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
+                            .accesses = {{0, 0, 0, 4096}, {0, 1, 1, 8192}, {0, 0, 2, 12288}},
+                            .pace = {{START, 0, 1, 4, 0, 0, 0, 0},
+                                     {START, 1, 1, 50, 0, 0, 0, 0},
+                                     {0, 2, 1, 1, 1, 0, 0, 0}},
+                            .cycles = 100 + 1 + 100};
     expect_cycles(&row);
 }
 
@@ -389,10 +391,10 @@ static void barriers_belong_to_blocks(void **state)
         .warps = 2,
         .instructions = {{0, NEVER}, {0, NEVER}, {0, NEVER}},
         .accesses = {{0, 0, 0, 4096}, {1, 1, 1, 8192}, {0, 0, 2, 12288}, {1, 1, 2, 16384}},
-        .pace = {{START, 0, 1, 4, 0, 0, 0},
-                 {START, 1, 1, 50, 0, 0, 0},
-                 {0, 2, 1, 1, 1, 0, 0},
-                 {1, 2, 1, 1, 1, 0, 0}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0, 0},
+                 {START, 1, 1, 50, 0, 0, 0, 0},
+                 {0, 2, 1, 1, 1, 0, 0, 0},
+                 {1, 2, 1, 1, 1, 0, 0, 0}},
         .cycles = 102 + 100};
     expect_cycles(&row);
 }
@@ -405,14 +407,74 @@ static void shared_requests_occupy_the_l1(void **state)
                       .warps = 1,
                       .instructions = {{0, NEVER}, {0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}},
-                      .pace = {{START, 0, 1, 4, 0, 20, 0}},
+                      .pace = {{START, 0, 1, 4, 0, 20, 0, 0}},
                       .cycles = 8 + 20 + 100};
     expect_cycles(&row);
     /* The second access is issued 2 cycles after the first was accepted; the sum of 3 requests in 2
      * steps is rounded to 2. */
     row.accesses[1] = (struct short_access){0, 0, 1, 8192};
-    row.pace[1] = (struct short_pace){0, 1, 2, 2, 0, 3, 0};
+    row.pace[1] = (struct short_pace){0, 1, 2, 2, 0, 3, 0, 0};
     row.cycles = 28 + 2 + 2 + 100;
+    expect_cycles(&row);
+}
+
+/* The unit for constants needs 2 cycles for each address from the last access on, and longer than
+ * the other instructions. */
+static void constants_delay_the_access_after_them(void **state)
+{
+    (void)state;
+    struct row row = {.blocks = 1,
+                      .warps = 1,
+                      .instructions = {{0, NEVER}, {0, NEVER}},
+                      .accesses = {{0, 0, 0, 4096}},
+                      .pace = {{START, 0, 1, 4, 0, 0, 0, 20}},
+                      .cycles = 40 + 100};
+    expect_cycles(&row);
+    row.pace[0].latency_cycles = 50;
+    row.cycles = 50 + 100;
+    expect_cycles(&row);
+    row.sets[0] = "time.constant_cycles";
+    row.sets[1] = "3";
+    row.cycles = 60 + 100;
+    expect_cycles(&row);
+    /* A long gap; and the sum of 39 addresses in 2 steps is rounded to 20. */
+    row.pace[0] = (struct short_pace){START, 0, 2, 50, 0, 0, 0, 39};
+    expect_cycles(&row);
+    row.sets[1] = "2.5";
+    row.cycles = 50 + 100;
+    expect_cycles(&row);
+    /* The warp does not wait for the data, and reads once more. */
+    row.accesses[1] = (struct short_access){0, 0, 1, 8192};
+    row.pace[1] = (struct short_pace){0, 1, 1, 3, 0, 0, 0, 8};
+    row.cycles = 50 + 20 + 100;
+    expect_cycles(&row);
+}
+
+/* Warps of an SM wait for each other's constants. Accesses of other warps do not wait: the reads of
+ * warp 2 begin at 8 and 110. */
+static void an_sm_processes_constants_one_after_the_other(void **state)
+{
+    (void)state;
+    struct row row = {
+        .blocks = 1,
+        .warps = 3,
+        .instructions = {{0, NEVER}, {0, 0}, {0, NEVER}},
+        .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 8192}, {0, 2, 1, 12288}, {0, 2, 2, 16384}},
+        .pace = {{START, 0, 1, 4, 0, 0, 0, 20},
+                 {START, 1, 1, 4, 0, 0, 0, 0},
+                 {1, 2, 1, 1, 0, 0, 0, 0}},
+        .cycles = 110 + 100};
+    expect_cycles(&row);
+    row.pace[0].constants = 70;
+    row.cycles = 2 * 140 + 100;
+    expect_cycles(&row);
+    row.sets[0] = "gpu.sms";
+    row.sets[1] = "2";
+    row.sets[2] = "gpu.max_blocks";
+    row.sets[3] = "1";
+    row.blocks = 2;
+    row.accesses[1].block = 1;
+    row.cycles = 140 + 100;
     expect_cycles(&row);
 }
 
@@ -424,10 +486,10 @@ static void gaps_are_rounded(void **state)
                       .warps = 1,
                       .instructions = {{0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}},
-                      .pace = {{START, 0, 2, 7, 0, 0, 0}},
+                      .pace = {{START, 0, 2, 7, 0, 0, 0, 0}},
                       .cycles = 8 + 100};
     expect_cycles(&row);
-    row.pace[0] = (struct short_pace){START, 0, 3, 1, 0, 0, 0};
+    row.pace[0] = (struct short_pace){START, 0, 3, 1, 0, 0, 0, 0};
     row.cycles = 2 + 100;
     expect_cycles(&row);
     /* A pair that the pace does not have: 8 instructions. */
@@ -445,7 +507,7 @@ static void dependent_instructions_take_time(void **state)
                       .warps = 1,
                       .instructions = {{0, 0}, {0, NEVER}},
                       .accesses = {{0, 0, 0, 4096}},
-                      .pace = {{START, 0, 4, 16, 0, 0, 50}, {0, 1, 1, 4, 0, 0, 60}},
+                      .pace = {{START, 0, 4, 16, 0, 0, 50, 0}, {0, 1, 1, 4, 0, 0, 60, 0}},
                       .cycles = 13 + 100};
     expect_cycles(&row);
     row.accesses[1] = (struct short_access){0, 0, 1, 8192};
@@ -465,18 +527,18 @@ static void warps_end_after_their_last_instruction(void **state)
         struct short_pace tail;
         double cycles;
     } rows[] = {
-        {NEVER, {0, END, 2, 20, 0, 0, 0}, 102},          /* ends at 22, before the data arrives */
-        {NEVER, {0, END, 1, 200, 0, 0, 0}, 2 + 200 * 2}, /* ends later */
-        {20, {0, END, 1, 50, 0, 0, 0}, 102 + (50 - 20) * 2}, /* the rest waits for the data */
-        {NEVER, {0, END, 2, 20, 0, 0, 600}, 2 + 300},        /* dependent instructions */
-        {NEVER, {0, END, 1, 0, 0, 0, 600}, 102},             /* no instruction */
+        {NEVER, {0, END, 2, 20, 0, 0, 0, 0}, 102}, /* ends at 22, before the data arrives */
+        {NEVER, {0, END, 1, 200, 0, 0, 0, 0}, 2 + 200 * 2},     /* ends later */
+        {20, {0, END, 1, 50, 0, 0, 0, 0}, 102 + (50 - 20) * 2}, /* the rest waits for the data */
+        {NEVER, {0, END, 2, 20, 0, 0, 600, 0}, 2 + 300},        /* dependent instructions */
+        {NEVER, {0, END, 1, 0, 0, 0, 600, 0}, 102},             /* no instruction */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct row row = {.blocks = 1,
                                 .warps = 1,
                                 .instructions = {{0, rows[i].wait}},
                                 .accesses = {{0, 0, 0, 4096}},
-                                .pace = {{START, 0, 1, 1, 0, 0, 0}, rows[i].tail},
+                                .pace = {{START, 0, 1, 1, 0, 0, 0, 0}, rows[i].tail},
                                 .cycles = rows[i].cycles};
         expect_cycles(&row);
     }
@@ -492,7 +554,7 @@ static void atomics_of_one_unit_wait(void **state)
                       .warps = 2,
                       .instructions = {{FTH_TRACE_ATOMIC, NEVER}},
                       .accesses = {{0, 0, 0, 4096}, {0, 1, 0, 4096 + 28}},
-                      .pace = {{START, 0, 1, 1, 0, 0, 0}},
+                      .pace = {{START, 0, 1, 1, 0, 0, 0, 0}},
                       .cycles = 12 + 200 + 10};
     expect_cycles(&row);
     row.accesses[1].address = 4096 + 508; /* another sector, whose data comes from memory */
@@ -516,7 +578,7 @@ static void slots_wait_for_the_last_instruction(void **state)
                             .warps = 1,
                             .instructions = {{1, NEVER}},
                             .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}},
-                            .pace = {{START, 0, 1, 1, 0, 0, 0}, {0, END, 1, 100, 0, 0, 0}},
+                            .pace = {{START, 0, 1, 1, 0, 0, 0, 0}, {0, END, 1, 100, 0, 0, 0, 0}},
                             .cycles = 2 * (2 + 200)};
     expect_cycles(&row);
 }
@@ -544,7 +606,7 @@ static void slots_are_refilled(void **state)
                       .warps = 1,
                       .instructions = {{0, 0}},
                       .accesses = {{0, 0, 0, 4096}, {1, 0, 0, 8192}},
-                      .pace = {{START, 0, 1, 8, 0, 0, 0}},
+                      .pace = {{START, 0, 1, 8, 0, 0, 0, 0}},
                       .cycles = 116 + 30 + 116};
     expect_cycles(&row);
     row.sets[5] = "100";
@@ -592,6 +654,8 @@ int main(void)
         cmocka_unit_test(ended_warps_open_barriers),
         cmocka_unit_test(barriers_belong_to_blocks),
         cmocka_unit_test(shared_requests_occupy_the_l1),
+        cmocka_unit_test(constants_delay_the_access_after_them),
+        cmocka_unit_test(an_sm_processes_constants_one_after_the_other),
         cmocka_unit_test(gaps_are_rounded),
         cmocka_unit_test(dependent_instructions_take_time),
         cmocka_unit_test(warps_end_after_their_last_instruction),

@@ -96,7 +96,7 @@ struct short_access {
 /* A row of a pace; from = FTH_PACE_START: the start of a warp. */
 struct short_pace {
     uint32_t from, to;
-    uint64_t count, instructions, barriers, shared, latency_cycles;
+    uint64_t count, instructions, barriers, shared, latency_cycles, constants;
 };
 
 struct short_instruction {
@@ -152,7 +152,8 @@ static inline struct fth_trace *make_trace(const struct short_launch *launch)
                                        .instructions = row->instructions,
                                        .barriers = row->barriers,
                                        .shared = row->shared,
-                                       .latency_cycles = row->latency_cycles};
+                                       .latency_cycles = row->latency_cycles,
+                                       .constants = row->constants};
     }
     if (launch->pace_count)
         fth_trace_writer_set_pace(writer, &pace);
