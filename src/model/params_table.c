@@ -636,6 +636,16 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
          NULL,
          {"300"},
          NULL},
+    [FTH_KEY_DISPATCH_CYCLES -
+        FTH_KEY_SMS] = {"time.dispatch_cycles",
+                        "cycles",
+                        "time between the starts of two blocks of the grid after the first wave",
+                        FTH_PARAMETER_REAL,
+                        0,
+                        1e6,
+                        NULL,
+                        {"1.19"},
+                        NULL},
     [FTH_KEY_REFILL_PERIOD -
         FTH_KEY_SMS] = {"time.refill_period_cycles",
                         "cycles",

@@ -56,6 +56,7 @@ struct fth_timing {
     uint64_t warp_spread;    /* maximum delay of a warp that starts or waits for the L2 */
     uint64_t start_spread;   /* time within which all SMs start their first blocks */
     uint64_t warp_gap;       /* between the starts of two warps of a block */
+    uint64_t dispatch;       /* between the starts of two blocks after the first wave */
     uint64_t refill;         /* from the end of a block to the start of the next one in its place */
     uint64_t refill_period;  /* a GPC accepts new blocks once per period */
     uint64_t launch;         /* time of a launch without blocks */

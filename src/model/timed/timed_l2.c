@@ -70,13 +70,16 @@ static uint64_t occupy(uint64_t *free_at, uint64_t now, uint64_t time)
     return start;
 }
 
-/* Reads sectors from memory. Returns when their data arrives. */
-static uint64_t read_memory(struct fth_timed_l2 *l2, uint32_t instruction, uint32_t sectors,
-                            uint64_t now)
+/* Reads sectors from memory. Returns when their data arrives. The L2 takes it at the same input as
+ * stores, which is busy from the time of the event on, as in send_store(). */
+static uint64_t read_memory(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
+                            uint32_t sectors, uint64_t now)
 {
     const uint32_t count = fth_count_bits(sectors);
-    l2->counts[instruction].dram_reads += count;
-    return occupy(&l2->memory_free_at, now, count * l2->timing.mem_sector) + l2->timing.to_memory;
+    l2->counts[request->instruction].dram_reads += count;
+    const uint64_t read = occupy(&l2->memory_free_at, now, count * l2->timing.mem_sector);
+    const uint64_t taken = occupy(&l2->input_free_at, request->issued, count * l2->timing.l2_write);
+    return fth_later(read, taken) + l2->timing.to_memory;
 }
 
 /* Writes the changed sectors of an evicted line to memory. */
@@ -171,7 +174,7 @@ static void note_use(const struct side *side, const struct fth_cache_location *l
 /* Fetches sectors from the home side of a line, which is not the near one. Returns when they arrive
  * at the near side. *missed gets those that the home side misses. */
 static uint64_t read_home(struct fth_timed_l2 *l2, const struct place *place, uint32_t sectors,
-                          uint32_t instruction, uint64_t now, uint32_t *missed)
+                          const struct fth_timed_request *request, uint64_t now, uint32_t *missed)
 {
     struct side *home = &l2->sides[place->home];
     struct fth_cache_location location = locate(home, place);
@@ -185,7 +188,7 @@ static uint64_t read_home(struct fth_timed_l2 *l2, const struct place *place, ui
             ready = flight->ready;
     }
     if (*missed)
-        ready = fth_later(ready, read_memory(l2, instruction, *missed, there));
+        ready = fth_later(ready, read_memory(l2, request, *missed, there));
     note_miss(home, &location, place->address, *missed, *missed, NULL);
     fill(l2, home, &location, *missed, there, ready);
     if (*missed)
@@ -252,9 +255,9 @@ static struct found read_side(struct fth_timed_l2 *l2, uint64_t number, const st
         found.fetched = (uint32_t)fth_cache_missing(
             cache, &location, find_fills(l2, request->line->flags, found.missed), NULL, 0);
         if (place->home == number) {
-            arrival = read_memory(l2, request->instruction, found.fetched, now);
+            arrival = read_memory(l2, request, found.fetched, now);
         } else {
-            arrival = read_home(l2, place, found.fetched, request->instruction, now, &from_memory);
+            arrival = read_home(l2, place, found.fetched, request, now, &from_memory);
             l2->counts[request->instruction].far_hits +=
                 fth_count_bits(found.missed & ~from_memory);
         }
@@ -495,16 +498,17 @@ static uint32_t store_sectors(uint32_t sent, uint32_t whole)
 }
 
 /* Sends a store to the L2. Returns when it has left the SM, which waits if the L2 still has too
- * many earlier ones to take. The input of the L2 is busy from the time of the event on, because SMs
- * send at times that are not in the order of events. */
+ * many earlier stores to take. The input of the L2 is busy from the time of the event on, because
+ * SMs send at times that are not in the order of events. */
 static uint64_t send_store(struct fth_timed_l2 *l2, const struct fth_timed_request *request,
                            uint32_t sectors, uint64_t now)
 {
     const struct fth_timing *timing = &l2->timing;
     const uint64_t ahead = (uint64_t)MAX_INPUT_LEAD_CYCLES * FTH_TICKS_PER_CYCLE;
     const uint64_t time = fth_later(timing->port, sectors * timing->store);
-    if (l2->input_free_at > ahead)
-        now = fth_later(now, l2->input_free_at - ahead);
+    if (l2->stores_free_at > ahead)
+        now = fth_later(now, l2->stores_free_at - ahead);
+    occupy(&l2->stores_free_at, request->issued, sectors * timing->l2_write);
     occupy(&l2->input_free_at, request->issued, sectors * timing->l2_write);
     return occupy(&l2->port_free_at[request->sm], now, time) + time;
 }

@@ -58,9 +58,10 @@ struct fth_timed_l2 {
     const struct fth_index *index; /* of every side */
     uint64_t fill_bytes;           /* of the shape; at least a sector and at most a line */
     uint64_t memory_free_at;
-    uint64_t input_free_at; /* when the L2 can take the next sector of a store */
-    uint64_t *port_free_at; /* [sms] */
-    uint8_t *side_of_sm;    /* [sms] */
+    uint64_t stores_free_at; /* when the L2 can take the next sector of a store */
+    uint64_t input_free_at;  /* the same of a store or from memory */
+    uint64_t *port_free_at;  /* [sms] */
+    uint8_t *side_of_sm;     /* [sms] */
     struct fth_join_units joins;
     size_t sms;
     struct fth_atomic_units atomics;

@@ -117,7 +117,7 @@ void fth_timed_l2_begin(struct fth_timed_l2 *l2, const struct fth_timing *timing
             fth_timed_cache_land(&side->cache);
         side->free_at = 0;
     }
-    l2->memory_free_at = l2->input_free_at = 0;
+    l2->memory_free_at = l2->stores_free_at = l2->input_free_at = 0;
     l2->allocated_lines = 0;
     memset(&l2->atomics, 0, sizeof l2->atomics);
     l2->counts[l2->instructions].dram_reads += cold || !l2->used ? l2->launch_sectors : 0;

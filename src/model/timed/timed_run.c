@@ -48,7 +48,8 @@ static void offer_slot(struct run *run, uint32_t slot, uint64_t now)
     run->dispatching = true;
 }
 
-/* Starts the next block in the slot that the dispatcher chooses. It starts one block per cycle. */
+/* Starts the next block in the slot that the dispatcher chooses. It starts blocks at a constant
+ * rate. */
 static enum fth_status dispatch_block(struct run *run, uint64_t now, struct fth_error *error)
 {
     uint32_t slot = 0;
@@ -57,7 +58,7 @@ static enum fth_status dispatch_block(struct run *run, uint64_t now, struct fth_
         run->next_block < run->setting.blocks && fth_dispatch_choose(run->dispatch, &slot);
     if (!run->dispatching)
         return FTH_OK;
-    fth_event_queue_add(run->queue, run->dispatch_event, now + FTH_TICKS_PER_CYCLE);
+    fth_event_queue_add(run->queue, run->dispatch_event, now + run->timing.dispatch);
     return fth_warps_start_block(run->warps, slot, fth_dispatch_sm(run->dispatch, slot),
                                  run->next_block++, now, error);
 }

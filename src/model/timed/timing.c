@@ -176,6 +176,7 @@ void fth_timing_read(const struct fth_model_params *params, const struct fth_set
         .warp_spread = ticks(number_of(params, FTH_KEY_SPREAD_CYCLES)),
         .start_spread = ticks(number_of(params, FTH_KEY_START_CYCLES)),
         .warp_gap = ticks(number_of(params, FTH_KEY_WARP_CYCLES)),
+        .dispatch = ticks(number_of(params, FTH_KEY_DISPATCH_CYCLES)),
         .refill = ticks(number_of(params, FTH_KEY_REFILL_CYCLES)),
         .refill_period = ticks(number_of(params, FTH_KEY_REFILL_PERIOD)),
         .launch = ticks(number_of(params, FTH_KEY_LAUNCH_NS) * clock / 1e9)};

@@ -119,6 +119,7 @@ static void random_times(struct fth_rng *rng, struct timed_gpu *gpu)
     gpu->atomic_cycles[1] = (double)PICK(rng, 0, 32, 700) / 10;
     gpu->constant_cycles = (double)PICK(rng, 0, 4, 5, 60) / 2;
     gpu->block_cycles = (double)PICK(rng, 0, 1, 20) / 2;
+    gpu->dispatch_cycles = (double)PICK(rng, 0, 10, 12, 70) / 10;
     gpu->start_cycles = (double)PICK(rng, 0, 1, 300);
     gpu->jitter_cycles = (double)PICK(rng, 0, 1, 100);
     gpu->spread_cycles = (double)PICK(rng, 0, 20, 90);
@@ -209,6 +210,7 @@ static void set_times(struct fth_model_params *params, const struct timed_gpu *g
                 {"time.atomic_float_cycles", gpu->atomic_cycles[1]},
                 {"time.constant_cycles", gpu->constant_cycles},
                 {"time.block_cycles", gpu->block_cycles},
+                {"time.dispatch_cycles", gpu->dispatch_cycles},
                 {"time.start_cycles", gpu->start_cycles},
                 {"time.jitter_cycles", gpu->jitter_cycles},
                 {"time.spread_cycles", gpu->spread_cycles},

@@ -46,7 +46,7 @@ void timed_memory_destroy(struct timed_memory *memory)
 void timed_memory_begin(struct timed_memory *memory, struct timed_oracle_result *result)
 {
     memory->result = result;
-    memory->memory_free_at = memory->input_free_at = 0;
+    memory->memory_free_at = memory->stores_free_at = memory->input_free_at = 0;
     if (memory->gpu->cold || memory->launches == 0)
         result->dram_reads = memory->gpu->launch_sectors;
     memory->launches++;
@@ -223,13 +223,21 @@ static void update_partials(struct timed_memory *memory, struct timed_lines *cac
     limit_partials(memory, cache, set);
 }
 
+/* The time that sectors need to enter the L2. */
+static uint64_t entry_ticks(const struct timed_gpu *gpu, uint64_t count)
+{
+    const double rate = gpu->write_bytes_per_s > 0 ? gpu->write_bytes_per_s : gpu->l2_bytes_per_s;
+    return count * sector_ticks(gpu, rate);
+}
+
 static uint64_t read_memory(struct timed_memory *memory, uint64_t sectors, uint64_t now)
 {
     const struct timed_gpu *gpu = memory->gpu;
     const uint64_t count = count_bits(sectors);
     memory->result->dram_reads += count;
-    return occupy(&memory->memory_free_at, now, count * memory_ticks(gpu)) +
-           timed_ticks(gpu->memory_cycles - gpu->l2_cycles);
+    const uint64_t begin = occupy(&memory->memory_free_at, now, count * memory_ticks(gpu));
+    const uint64_t enters = occupy(&memory->input_free_at, memory->event, entry_ticks(gpu, count));
+    return later(begin, enters) + timed_ticks(gpu->memory_cycles - gpu->l2_cycles);
 }
 
 /* ---- L2 ---- */
@@ -470,10 +478,10 @@ static uint64_t send_store(struct timed_memory *memory, const struct timed_reque
     const uint64_t count = count_bits(sectors) + is_partial(memory, request, sectors);
     const uint64_t busy =
         later(timed_ticks(gpu->port_cycles), count * timed_ticks(gpu->store_cycles));
-    const double rate = gpu->write_bytes_per_s > 0 ? gpu->write_bytes_per_s : gpu->l2_bytes_per_s;
-    if (memory->input_free_at > INPUT_LEAD)
-        now = later(now, memory->input_free_at - INPUT_LEAD);
-    occupy(&memory->input_free_at, memory->event, count * sector_ticks(gpu, rate));
+    if (memory->stores_free_at > INPUT_LEAD)
+        now = later(now, memory->stores_free_at - INPUT_LEAD);
+    occupy(&memory->stores_free_at, memory->event, entry_ticks(gpu, count));
+    occupy(&memory->input_free_at, memory->event, entry_ticks(gpu, count));
     return occupy(&memory->l1s[request->issue->sm].port_free_at, now, busy) + busy;
 }
 

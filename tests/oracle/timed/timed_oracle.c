@@ -490,7 +490,7 @@ static void dispatch(struct run *run, uint64_t now)
     if (!run->dispatching)
         return;
     const size_t slot = choose_slot(run);
-    add_event(run, now + CYCLE, DISPATCHER, 0);
+    add_event(run, now + timed_ticks(run->gpu->dispatch_cycles), DISPATCHER, 0);
     start_block(run, slot, run->next_block++, now);
 }
 

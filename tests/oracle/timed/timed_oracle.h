@@ -38,7 +38,7 @@ struct timed_gpu {
     double atomic_cycles[2]; /* of integers, and of floating-point numbers */
     double constant_cycles;
     double start_cycles, jitter_cycles, spread_cycles, warp_cycles, block_cycles, refill_cycles,
-        refill_period, launch_ns;
+        refill_period, dispatch_cycles, launch_ns;
     uint64_t join_reads, queue_accesses, partial_ways, launch_sectors;
     struct oracle_local local;
 };

@@ -54,7 +54,7 @@ struct timed_memory {
     struct timed_oracle_result *result;
     struct l1 *l1s;
     struct timed_lines sides[TIMED_MAX_SIDES];
-    uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at, input_free_at;
+    uint64_t side_free_at[TIMED_MAX_SIDES], memory_free_at, stores_free_at, input_free_at;
     uint64_t event; /* time of the event whose access is performed */
     struct {
         uint64_t unit, free_at;

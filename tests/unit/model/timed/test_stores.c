@@ -51,12 +51,33 @@ static void stores_wait_for_the_input_of_the_l2(void **state)
     end(&fixture);
 }
 
+/* Data from memory enters the L2 after stores and other data from memory. Stores wait for stores
+ * only. */
+static void data_from_memory_enters_the_l2_as_stores_do(void **state)
+{
+    (void)state;
+    struct fth_timing slow = costs;
+    slow.l2_write = 1000;
+    struct fixture fixture = begin(none, &slow);
+    write_line(&fixture, 0, 0, 7, 7, 0);
+    assert_int_equal(read_line(&fixture, 2, NEAR_LINE + 1024, 1, 0), 3 * 1000 - 150 + MISS);
+    assert_int_equal(read_line(&fixture, 1, FAR_LINE + 2048, 15, 0), 4 * 1000 - 150 + MISS);
+    slow.l2_write = 100 * FTH_TICKS_PER_CYCLE;
+    end(&fixture);
+    fixture = begin(none, &slow);
+    read_line(&fixture, 0, NEAR_LINE, 15, 0);
+    read_line(&fixture, 1, FAR_LINE, 15, 0); /* 800 cycles */
+    assert_int_equal(write_line(&fixture, 2, 1024, 1, 1, 0), costs.port);
+    end(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stores_occupy_the_port),
         cmocka_unit_test(reads_wait_for_stores),
         cmocka_unit_test(stores_wait_for_the_input_of_the_l2),
+        cmocka_unit_test(data_from_memory_enters_the_l2_as_stores_do),
     };
     return cmocka_run_group_tests_name("stores", tests, NULL, NULL);
 }

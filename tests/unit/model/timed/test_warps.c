@@ -619,17 +619,21 @@ static void slots_are_refilled(void **state)
     expect_cycles(&row);
 }
 
-/* The dispatcher starts one block per cycle: both slots become free at the same time. */
-static void blocks_are_dispatched_one_per_cycle(void **state)
+/* The dispatcher starts a block every 1.19 cycles: both slots become free at the same time. */
+static void blocks_are_dispatched_one_after_the_other(void **state)
 {
     (void)state;
-    const struct row row = {
+    struct row row = {
         .sets = {"gpu.sms", "2", "gpu.max_blocks", "1", NULL},
         .blocks = 4,
         .warps = 1,
         .instructions = {{FTH_TRACE_READ, NEVER}, {FTH_TRACE_WRITE, NEVER}},
         .accesses = {{0, 0, 1, 4096}, {1, 0, 1, 8192}, {2, 0, 0, 12288}, {3, 0, 0, 16384}},
-        .cycles = 16 + 1 + 116};
+        .cycles = 16 + 1.19 + 116};
+    expect_cycles(&row);
+    row.sets[4] = "time.dispatch_cycles";
+    row.sets[5] = "5";
+    row.cycles = 16 + 5 + 116;
     expect_cycles(&row);
 }
 
@@ -663,7 +667,7 @@ int main(void)
         cmocka_unit_test(slots_wait_for_the_last_instruction),
         cmocka_unit_test(blocks_start_one_after_the_other),
         cmocka_unit_test(slots_are_refilled),
-        cmocka_unit_test(blocks_are_dispatched_one_per_cycle),
+        cmocka_unit_test(blocks_are_dispatched_one_after_the_other),
     };
     return cmocka_run_group_tests_name("warps", tests, enter_folder, leave_folder);
 }
