@@ -125,7 +125,9 @@ class Models(unittest.TestCase):
         self.assertEqual(aos["l1_sectors_write"], self.result.kernels[0].l1.sectors[1])
         levels = self.result.records("levels")
         self.assertEqual([row["level"] for row in levels], ["l1", "l2", "memory"] * 2)
-        self.assertEqual([row["is_bottleneck"] for row in levels], [False, True, False, False, False, False])
+        self.assertEqual([row["is_bottleneck"] for row in levels], [False] * 6)
+        slow = fathom.model(PARTICLES, gpu="h200", set={"memory.bytes_per_s": 4e11}).records("levels")
+        self.assertEqual([row["is_bottleneck"] for row in slow], [False, False, True] * 2)
         with self.assertRaises(ValueError):
             self.result.records("columns")
 
