@@ -338,8 +338,9 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
     }
     const uint64_t ones = 0x0101010101010101u, key = fth_lookup_hash(line, 8) * ones;
     const struct fth_narrow_set *narrow = &cache->narrow_sets[set];
+    const uint32_t halves = cache->max_ways > 8 ? 2 : 1;
     uint32_t first = fth_set_first(cache, set);
-    for (uint32_t half = 0; half < 2; half++, first += 8) {
+    for (uint32_t half = 0; half < halves; half++, first += 8) {
         const uint64_t differ = narrow->tags[half] ^ key;
         /* `found` marks the bytes of `differ` that are 0, and possibly some bytes above such a
          * byte. The comparison of line numbers below rejects these. It also rejects slots past the

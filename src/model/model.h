@@ -372,12 +372,14 @@ struct fth_sharing_keys {
     uint64_t stream;         /* the requests that reach the L1s, and their order */
     uint64_t l1;             /* `stream` and the behaviour of the L1s */
     uint64_t l1_except_ways; /* `l1` without the ways; 0: lru_stack.c cannot simulate these L1s */
+    uint64_t l1_except_latency; /* `l1` without the latency of its misses */
     /* How requests that the L1s forward become requests to the L2: lines and sectors of the L2,
      * sides and joins. The requests are equal if `l1` is equal, too. */
     uint64_t l2_input;
     /* The same for the figures "L1 off" (the L2 as if every access bypassed the L1), without joins.
      * The requests are equal if `stream` is equal, too. */
     uint64_t bypassed_l2_input;
+    uint64_t l2;          /* `l2_input` and the behaviour of the L2 */
     uint64_t cache_lines; /* not a key, but a measure of size: lines of all caches together */
 };
 

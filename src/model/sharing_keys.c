@@ -78,7 +78,7 @@ static uint64_t mix_masks(uint64_t state, const struct fth_hash_masks *masks)
     return state;
 }
 
-/* Mixes in everything that determines the behaviour of a cache, except the ways. */
+/* Mixes in everything that determines the behaviour of a cache, except the ways and the latency. */
 static uint64_t mix_shape(uint64_t state, const struct fth_shape *shape)
 {
     const uint64_t numbers[] = {
@@ -93,10 +93,20 @@ static uint64_t mix_shape(uint64_t state, const struct fth_shape *shape)
     state = mix_masks(state, shape->masks);
     if (strcmp(shape->policy, "random") == 0)
         state = mix(state, shape->seed);
+    return state;
+}
+
+static uint64_t mix_latency(uint64_t state, const struct fth_shape *shape)
+{
     /* A bypassed cache has no misses in flight, so the latency does not matter. */
     return shape->bypass == FTH_BYPASS_ALL
                ? state
                : mix_real(mix_real(state, shape->latency_fixed), shape->latency_per_busy);
+}
+
+static uint64_t mix_size(uint64_t state, const struct fth_shape *shape)
+{
+    return mix(mix(state, shape->ways), shape->lines);
 }
 
 void fth_sharing_keys_compute(const struct fth_model_params *params,
@@ -105,14 +115,18 @@ void fth_sharing_keys_compute(const struct fth_model_params *params,
     const struct fth_shape *l2 = &setting->l2;
     const uint64_t active = setting->blocks < setting->sms ? setting->blocks : setting->sms;
     keys->stream = find_stream(params, setting);
-    const uint64_t l1 = mix_shape(keys->stream, &setting->l1);
-    keys->l1 = mix(mix(l1, setting->l1.ways), setting->l1.lines);
+    const uint64_t shape = mix_shape(keys->stream, &setting->l1);
+    const uint64_t l1 = mix_latency(shape, &setting->l1);
+    keys->l1 = mix_size(l1, &setting->l1);
     keys->l1_except_ways = fth_lru_stack_supports(&setting->l1) ? l1 : 0;
+    keys->l1_except_latency = mix_size(shape, &setting->l1);
     uint64_t state = mix(mix(2, l2->line_shift), l2->sector_shift);
     state = mix(mix(state, setting->sides), setting->home_mask);
     keys->bypassed_l2_input = mix_described(state, params, FTH_KEY_SIDE_OF_SM);
     keys->l2_input = mix_described(keys->bypassed_l2_input, params, FTH_KEY_JOINS);
     keys->l2_input = mix(keys->l2_input, fth_model_integer(params, FTH_KEY_JOIN_ROUNDS));
+    keys->l2 = mix_size(mix_latency(mix_shape(keys->l2_input, l2), l2), l2);
+    keys->l2 = mix(keys->l2, setting->cold);
     keys->cache_lines = active * setting->l1.lines * setting->l1.partitions * setting->l1.banks +
                         setting->sides * l2->lines * l2->partitions * l2->banks;
 }
@@ -134,6 +148,8 @@ enum fth_status fth_model_sharing_keys(const struct fth_trace *trace, const char
         keys->l1 = mix(keys->l1, own.l1);
         keys->l1_except_ways =
             mix(keys->l1_except_ways, own.l1_except_ways ? own.l1_except_ways : own.l1);
+        keys->l1_except_latency = mix(keys->l1_except_latency, own.l1_except_latency);
+        keys->l2 = mix(keys->l2, own.l2);
         keys->l2_input = mix(keys->l2_input, own.l2_input);
         keys->bypassed_l2_input = mix(keys->bypassed_l2_input, own.bypassed_l2_input);
         if (keys->cache_lines < own.cache_lines)

@@ -1,53 +1,17 @@
 /* The steps of a cache with several banks.
  *
- * Banks affect each other only through the MSHRs that they share. A *cluster* is the banks of one
- * set of MSHRs. Each cluster is run by itself, from the first step of the group until its requests
- * are done; the group takes as many steps as its slowest cluster. The causes of misses (shadow.c)
- * depend on the order of all requests, so with them all banks are one cluster.
- *
- * The queue of a bank is a part of level->queue. In each step, its first requests, one per port,
- * are attempted; those that fail stay in front of the others.
+ * The requests of a group are processed in the order of their plan (plan.c) until one of them
+ * fails. From then on, the requests of its cluster wait in one queue per bank, which is a part of
+ * level->queue. In each step, the first requests of each queue, one per port, are attempted; those
+ * that fail stay in front of the others. Each cluster begins in the first step of the group; the
+ * group takes as many steps as its slowest cluster.
  *
  * Most requests are reads that find either all their sectors in the cache or nothing of their line,
  * or writes of bytes that a write-back cache already holds. This file processes them itself,
  * whether the reads merge with a miss in flight or not. It calls attempt.c for all others. */
 #include "model/level/cache_level.h"
 
-#include <string.h>
-
 #define DONE UINT32_MAX /* an element of the queue whose request is done */
-
-struct banks {
-    struct fth_cache_level *level;
-    struct fth_line_request *requests;
-    const struct fth_cache_run *runs;
-    struct fth_model_counts *counts; /* by instruction */
-    uint64_t *profile;               /* of reads */
-    const struct fth_next_level *next_level;
-    size_t last;      /* index of the last entry of the profile, which counts misses */
-    bool fast_path;   /* as in single_bank.c */
-    bool writes_back; /* the fast path includes writes */
-};
-
-/* Divides the requests among the queues of their banks, in their order. */
-static void enqueue(struct fth_cache_level *level, size_t count)
-{
-    struct fth_unit *units = level->units;
-    uint32_t end = 0;
-    if (level->unit_count == 1)
-        memset(level->unit_of, 0, count * sizeof *level->unit_of);
-    for (size_t u = 0; u < level->unit_count; u++)
-        units[u].end = 0;
-    for (size_t i = 0; i < count; i++)
-        units[level->unit_of[i]].end++;
-    for (size_t u = 0; u < level->unit_count; u++) {
-        const uint32_t size = units[u].end;
-        units[u].head = units[u].end = end;
-        end += size;
-    }
-    for (size_t i = 0; i < count; i++)
-        level->queue[units[level->unit_of[i]].end++] = (uint32_t)i;
-}
 
 /* Returns how many requests of a bank reach a port in a step. */
 static FTH_INLINE uint32_t port_count(const struct fth_cache_level *level,
@@ -58,29 +22,20 @@ static FTH_INLINE uint32_t port_count(const struct fth_cache_level *level,
 }
 
 /* Selects the requests of a cluster that reach a port in this step and returns their number. They
- * are sorted by warp, and within a warp by bank. In Table 3, A and C of {A, B, C, D} get the two
- * registers; in the next step, B and D go before the requests of the second warp. Insertion sort is
- * fast here because the requests are mostly in order. */
-static FTH_INLINE size_t schedule_step(const struct banks *banks, const struct fth_unit *first,
-                                       const struct fth_unit *end)
+ * are sorted by warp, and within a warp by bank. Insertion sort is fast here because the requests
+ * are mostly in order. */
+static size_t schedule_step(const struct fth_bank_group *group, const struct fth_unit *first,
+                            const struct fth_unit *end)
 {
-    uint32_t *scheduled = banks->level->scheduled;
-    const uint32_t *queue = banks->level->queue;
+    uint32_t *scheduled = group->level->scheduled;
+    const uint32_t *queue = group->level->queue;
     size_t count = 0;
-    if (end - first == 2 && banks->level->shape.ports == 1 && first[0].head < first[0].end &&
-        first[1].head < first[1].end) { /* a frequent case: without a branch on the order */
-        const uint32_t a = first[0].head, b = first[1].head;
-        const bool swap = banks->requests[queue[b]].warp < banks->requests[queue[a]].warp;
-        scheduled[0] = swap ? b : a;
-        scheduled[1] = swap ? a : b;
-        return 2;
-    }
     for (const struct fth_unit *unit = first; unit < end; unit++) {
-        const uint32_t stop = unit->head + port_count(banks->level, unit);
+        const uint32_t stop = unit->head + port_count(group->level, unit);
         for (uint32_t at = unit->head; at < stop; at++) {
-            const uint32_t warp = banks->requests[queue[at]].warp;
+            const uint32_t warp = group->requests[queue[at]].warp;
             size_t place = count++;
-            for (; place && banks->requests[queue[scheduled[place - 1]]].warp > warp; place--)
+            for (; place && group->requests[queue[scheduled[place - 1]]].warp > warp; place--)
                 scheduled[place] = scheduled[place - 1];
             scheduled[place] = at;
         }
@@ -113,26 +68,46 @@ static uint64_t next_change(const struct fth_cache_level *level, const struct ft
 }
 
 /* Counts a read of which either all sectors hit or none. */
-static FTH_INLINE void count_read(const struct banks *banks, const struct fth_line_request *request,
-                                  uint32_t distance, bool hits, bool merged,
-                                  struct fth_read_tally *tally)
+static FTH_INLINE void count_read(const struct fth_bank_group *group,
+                                  const struct fth_line_request *request, uint32_t distance,
+                                  bool hits, bool merged, struct fth_read_tally *tally)
 {
     const unsigned sectors = (unsigned)__builtin_popcountll(request->sectors);
-    banks->profile[hits && distance < banks->last ? distance : banks->last] += sectors;
-    fth_read_tally_begin(tally, request->instruction, banks->counts, banks->next_level);
+    const size_t last = group->level->totals.profile_size - 1;
+    group->level->totals.profile[0][hits && distance < last ? distance : last] += sectors;
+    fth_read_tally_begin(tally, request->instruction, group->counts, group->next_level);
     tally->requests++;
     tally->sectors += sectors;
     tally->hits += hits ? sectors : 0;
     tally->merges += merged ? sectors : 0;
 }
 
+/* Processes a read of an absent line; an MSHR must be free. */
+static FTH_INLINE void miss(const struct fth_bank_group *group, struct fth_unit *unit,
+                            struct fth_port_access *access, struct fth_read_tally *tally)
+{
+    struct fth_cache_level *level = group->level;
+    struct fth_line_request *request = access->request;
+    struct fth_cache_result result;
+    request->missing = fth_cache_fill(unit->cache, access->location,
+                                      fth_shape_fills(&level->shape, request->sectors), &result);
+    fth_cache_level_report_eviction(access->next_level, &result);
+    count_read(group, request, UINT32_MAX, false, false, tally);
+    level->forwards = true;
+    fth_cache_level_begin_miss(level, unit->mshr, access);
+    if (group->next_level->fetched)
+        tally->fetched += (unsigned)__builtin_popcountll(request->missing);
+    else
+        fth_cache_level_report_miss(access, request->sectors);
+}
+
 /* Processes a read that finds all its sectors in the cache, or nothing of its line. */
-static FTH_INLINE enum fth_attempt_outcome read_simply(const struct banks *banks,
+static FTH_INLINE enum fth_attempt_outcome read_simply(const struct fth_bank_group *group,
                                                        struct fth_unit *unit,
                                                        struct fth_port_access *access,
                                                        struct fth_read_tally *tally)
 {
-    struct fth_cache_level *level = banks->level;
+    struct fth_cache_level *level = group->level;
     struct fth_line_request *request = access->request;
     struct fth_cache_location *location = access->location;
     struct fth_mshr *mshr = unit->mshr;
@@ -145,45 +120,20 @@ static FTH_INLINE enum fth_attempt_outcome read_simply(const struct banks *banks
         level->totals.fails++;
         return FTH_ATTEMPT_FAIL;
     }
-    if (present || merge == FTH_MERGE_DONE) {
-        const uint32_t distance =
-            present ? fth_slot_use(unit->cache, location->set, location->slot) : UINT32_MAX;
-        const bool merged = merge == FTH_MERGE_DONE;
-        count_read(banks, request, distance, !merged || level->shape.merged_hits, merged, tally);
-        return merged ? FTH_ATTEMPT_MERGED : FTH_ATTEMPT_HIT;
+    if (!present && merge == FTH_MERGE_NONE) {
+        miss(group, unit, access, tally);
+        return FTH_ATTEMPT_MISS;
     }
-    struct fth_cache_result result;
-    request->missing = fth_cache_fill(unit->cache, location,
-                                      fth_shape_fills(&level->shape, request->sectors), &result);
-    fth_cache_level_report_eviction(access->next_level, &result);
-    count_read(banks, request, UINT32_MAX, false, false, tally);
-    level->forwards = true;
-    fth_cache_level_begin_miss(level, mshr, access);
-    if (banks->next_level->fetched)
-        tally->fetched += (unsigned)__builtin_popcountll(request->missing);
-    else
-        fth_cache_level_report_miss(access, request->sectors);
-    return FTH_ATTEMPT_MISS;
-}
-
-/* Whether the cache holds all bytes of a write whose line is in a slot. False can be wrong: several
- * runs, or a run in two words of the byte mask, are only compared with the valid sectors. */
-static FTH_INLINE bool holds_bytes(const struct fth_cache *cache, uint32_t slot,
-                                   const struct fth_line_request *request,
-                                   const struct fth_cache_run *runs)
-{
-    const uint32_t from = runs->from, end = from + runs->bytes;
-    if (!(request->sectors & ~fth_line_of(cache, slot)->valid))
-        return true;
-    if (request->run_count != 1 || from / 64 != (end - 1) / 64 || !*fth_partial_of(cache, slot))
-        return false;
-    const uint64_t bytes = UINT64_MAX >> (64 - runs->bytes) << from % 64;
-    return !(bytes & ~cache->written[slot * cache->byte_words + from / 64]);
+    const bool merged = merge == FTH_MERGE_DONE;
+    const uint32_t distance =
+        present ? fth_slot_use(unit->cache, location->set, location->slot) : UINT32_MAX;
+    count_read(group, request, distance, !merged || level->shape.merged_hits, merged, tally);
+    return merged ? FTH_ATTEMPT_MERGED : FTH_ATTEMPT_HIT;
 }
 
 /* Processes a write of bytes that a write-back cache holds. The line keeps its valid sectors and
  * written bytes. */
-static FTH_INLINE void write_simply(const struct banks *banks, struct fth_unit *unit,
+static FTH_INLINE void write_simply(const struct fth_bank_group *group, struct fth_unit *unit,
                                     struct fth_port_access *access)
 {
     const struct fth_line_request *request = access->request;
@@ -192,71 +142,76 @@ static FTH_INLINE void write_simply(const struct banks *banks, struct fth_unit *
     for (uint32_t i = 1; i < request->run_count; i++) /* each run is an access of its own */
         fth_slot_use(unit->cache, location->set, location->slot);
     *fth_dirty_of(unit->cache, location->slot) |= request->sectors;
-    fth_cache_level_count_write(banks->level, access, true);
-    if (!banks->next_level->fetched)
+    fth_cache_level_count_write(group->level, access, true);
+    if (!group->next_level->fetched)
         fth_cache_level_report_miss(access, request->sectors);
-    if (banks->next_level->changed)
-        banks->next_level->changed(banks->next_level->context, access);
+    if (group->next_level->changed)
+        group->next_level->changed(group->next_level->context, access);
 }
 
-static FTH_INLINE enum fth_attempt_outcome try_request(const struct banks *banks, uint32_t at,
+/* Tries a request at a port of its unit. */
+static FTH_INLINE enum fth_attempt_outcome try_request(const struct fth_bank_group *group,
+                                                       uint32_t request_index, uint32_t unit_index,
+                                                       struct fth_cache_location *location,
                                                        struct fth_port_access *access,
                                                        struct fth_read_tally *tally)
 {
-    struct fth_cache_level *level = banks->level;
-    struct fth_line_request *request = &banks->requests[at];
-    struct fth_cache_location *location = &level->locations[at];
-    access->unit = level->unit_of[at];
+    struct fth_cache_level *level = group->level;
+    struct fth_line_request *request = &group->requests[request_index];
+    struct fth_unit *unit = &level->units[unit_index];
+    access->unit = unit_index;
     access->request = request;
     access->location = location;
-    struct fth_unit *unit = &level->units[access->unit];
-    access->runs = banks->runs ? banks->runs + request->run : NULL;
-    access->counts = &banks->counts[request->instruction];
-    if (banks->fast_path && request->kind == FTH_TRACE_READ &&
+    access->runs = group->runs ? group->runs + request->run : NULL;
+    access->counts = &group->counts[request->instruction];
+    if (group->fast_path && request->kind == FTH_TRACE_READ &&
         !(request->flags & level->shape.request_flags)) {
         fth_mshr_step(unit->mshr, level->step);
-        fth_cache_locate_again(unit->cache, location);
         if (location->slot == FTH_NO_SLOT ||
             !(request->sectors & ~fth_line_of(unit->cache, location->slot)->valid))
-            return read_simply(banks, unit, access, tally);
-    } else if (banks->writes_back && request->kind == FTH_TRACE_WRITE && request->run_count &&
-               !(request->flags & FTH_LINE_REQUEST_L1_FLAGS)) {
-        fth_cache_locate_again(unit->cache, location);
-        if (location->slot != FTH_NO_SLOT &&
-            holds_bytes(unit->cache, location->slot, request, access->runs)) {
-            write_simply(banks, unit, access);
-            return FTH_ATTEMPT_HIT;
-        }
+            return read_simply(group, unit, access, tally);
+    } else if (group->writes_back && request->kind == FTH_TRACE_WRITE && request->run_count &&
+               location->slot != FTH_NO_SLOT && !(request->flags & FTH_LINE_REQUEST_L1_FLAGS) &&
+               fth_cache_level_holds_bytes(unit->cache, location->slot, request, access->runs)) {
+        write_simply(group, unit, access);
+        return FTH_ATTEMPT_HIT;
     }
     return fth_cache_level_attempt(level, access);
 }
 
-/* Runs the requests of a cluster until all are done. */
-static FTH_INLINE void run_cluster(const struct banks *banks, struct fth_unit *first,
-                                   struct fth_unit *end, struct fth_port_access *access,
-                                   struct fth_read_tally *tally)
+/* ---- after a failure ---- */
+
+/* Tries a request of a queue. */
+static bool try_queued(const struct fth_bank_group *group, uint32_t at,
+                       struct fth_port_access *access, struct fth_read_tally *tally)
 {
-    struct fth_cache_level *level = banks->level;
+    const struct fth_cache_level *level = group->level;
+    struct fth_cache_location *location = &level->locations[at];
+    fth_cache_locate_again(level->units[level->unit_of[at]].cache, location);
+    return try_request(group, at, level->unit_of[at], location, access, tally) != FTH_ATTEMPT_FAIL;
+}
+
+/* Runs the queued requests of a cluster until all are done. */
+static void run_queues(const struct fth_bank_group *group, struct fth_unit *first,
+                       struct fth_unit *end, struct fth_port_access *access,
+                       struct fth_read_tally *tally)
+{
+    struct fth_cache_level *level = group->level;
     size_t left = 0;
     for (const struct fth_unit *unit = first; unit < end; unit++)
         left += unit->end - unit->head;
     while (left && !level->failed) {
-        const size_t tried = schedule_step(banks, first, end);
+        const size_t tried = schedule_step(group, first, end);
         size_t done = 0;
         for (size_t i = 0; i < tried; i++) {
             uint32_t *at = &level->queue[level->scheduled[i]];
-            if (try_request(banks, *at, access, tally) == FTH_ATTEMPT_FAIL)
+            if (!try_queued(group, *at, access, tally))
                 continue;
             *at = DONE;
             done++;
         }
-        for (struct fth_unit *unit = first; unit < end; unit++) {
-            const uint32_t ports = port_count(level, unit);
-            if (done == tried)
-                unit->head += ports;
-            else
-                remove_done(level->queue, unit, ports);
-        }
+        for (struct fth_unit *unit = first; unit < end; unit++)
+            remove_done(level->queue, unit, port_count(level, unit));
         left -= done;
         fth_cache_level_end_step(level);
         if (!done)
@@ -264,45 +219,168 @@ static FTH_INLINE void run_cluster(const struct banks *banks, struct fth_unit *f
     }
 }
 
-FTH_CLONES
-static bool run_banks(const struct banks *banks, size_t count)
+/* The location of the line at a place of the plan. */
+static struct fth_cache_location locate(const struct fth_bank_group *group, size_t at)
 {
-    struct fth_cache_level *level = banks->level;
-    struct fth_port_access access = {.next_level = banks->next_level};
+    const struct fth_cache *cache = group->level->units[group->plan.items[at].unit].cache;
+    const uint64_t line = group->plan.lines[at];
+    const uint32_t set = fth_index_set(&cache->index, line);
+    return (struct fth_cache_location){line, set, fth_lookup_find(cache, set, line)};
+}
+
+/* Puts requests, of which `left` lists the places in the plan, into the queues of their banks. */
+static void enqueue(const struct fth_bank_group *group, const uint32_t *left, size_t count,
+                    struct fth_unit *first, struct fth_unit *end)
+{
+    struct fth_cache_level *level = group->level;
+    uint32_t *queue = level->queue, place = 0;
+    for (struct fth_unit *unit = first; unit < end; unit++)
+        unit->end = 0;
+    for (size_t i = 0; i < count; i++)
+        level->units[group->plan.items[left[i]].unit].end++;
+    for (struct fth_unit *unit = first; unit < end; unit++) {
+        const uint32_t size = unit->end;
+        unit->head = unit->end = place;
+        place += size;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_planned *item = &group->plan.items[left[i]];
+        struct fth_unit *unit = &level->units[item->unit];
+        level->unit_of[item->request] = item->unit;
+        level->locations[item->request] = locate(group, left[i]);
+        /* A queue has the order of arrival. A step of the plan is sorted by warp. */
+        uint32_t at = unit->end++;
+        for (; at > unit->head && queue[at - 1] > item->request; at--)
+            queue[at] = queue[at - 1];
+        queue[at] = item->request;
+    }
+}
+
+/* Processes the rest of a cluster after the request at place `at` of the plan has failed. Returns
+ * the place of the next cluster. */
+static size_t run_rest(const struct fth_bank_group *group, size_t at,
+                       struct fth_port_access *access, struct fth_read_tally *tally)
+{
+    struct fth_cache_level *level = group->level;
+    const struct fth_planned *planned = group->plan.items, *failed = &planned[at];
+    struct fth_unit *first = level->units + failed->cluster * level->banking.cluster_units;
+    struct fth_unit *end = first + level->banking.cluster_units;
+    uint32_t *left = level->scheduled;
+    size_t left_count = 0, done = 0, next = at + 1;
+    end = end < level->units + level->unit_count ? end : level->units + level->unit_count;
+    while (at - done > 0 && planned[at - done - 1].step == failed->step &&
+           planned[at - done - 1].cluster == failed->cluster)
+        done++;
+    size_t tried = done + 1;
+    left[left_count++] = (uint32_t)at;
+    for (; next < group->count && planned[next].cluster == failed->cluster; next++) {
+        const struct fth_planned *item = &planned[next];
+        if (item->step == failed->step) {
+            struct fth_cache_location location = locate(group, next);
+            tried++;
+            if (try_request(group, item->request, item->unit, &location, access, tally) !=
+                FTH_ATTEMPT_FAIL) {
+                done++;
+                continue;
+            }
+        }
+        left[left_count++] = (uint32_t)next;
+    }
+    enqueue(group, left, left_count, first, end);
+    fth_cache_level_end_step(level);
+    if (!done)
+        fth_cache_level_skip_steps(level, tried, next_change(level, first, end));
+    run_queues(group, first, end, access, tally);
+    return next;
+}
+
+/* ---- a group ---- */
+
+/* Finds the sets of lines of the plan, and prefetches them. */
+static FTH_INLINE void find_sets(const struct fth_bank_group *group, size_t first, size_t count,
+                                 uint32_t *sets)
+{
+    const struct fth_cache_level *level = group->level;
+    const struct fth_cache *any = level->units[0].cache; /* all have the same index function */
+    const struct fth_planned *items = group->plan.items + first;
+    const uint64_t *lines = group->plan.lines + first;
+    fth_index_sets(&any->index, lines, count, sets);
+    for (size_t i = 0; i < count && !any->clock; i++)
+        fth_cache_prepare_set(level->units[items[i].unit].cache, sets[i], lines[i]);
+}
+
+/* Runs the requests at the places [at, end) of the plan; `sets` are theirs. Returns the place of
+ * the next request, which is after `end` if a request has failed. *last becomes the end of the last
+ * step if that is later. */
+static FTH_INLINE size_t run_part(const struct fth_bank_group *group, size_t at, size_t end,
+                                  const uint32_t *sets, uint64_t *last,
+                                  struct fth_port_access *access, struct fth_read_tally *tally)
+{
+    struct fth_cache_level *level = group->level;
+    const size_t first = at;
+    while (at < end && !level->failed) {
+        if (group->narrow)
+            at = fth_cache_level_run_narrow(group, at, end, sets + (at - first), last);
+        if (at == end)
+            break;
+        const struct fth_planned *item = &group->plan.items[at];
+        const uint32_t set = sets[at - first];
+        const uint64_t line = group->plan.lines[at];
+        struct fth_cache_location location = {
+            line, set, fth_lookup_find(level->units[item->unit].cache, set, line)};
+        level->step = group->start + item->step;
+        level->totals.steps = group->steps_before + item->step;
+        if (try_request(group, item->request, item->unit, &location, access, tally) !=
+            FTH_ATTEMPT_FAIL) {
+            level->step++;
+            at++;
+        } else {
+            at = run_rest(group, at, access, tally);
+            end = at; /* these may be requests of another part */
+        }
+        *last = level->step > *last ? level->step : *last;
+    }
+    return at;
+}
+
+FTH_CLONES
+static bool run_banks(const struct fth_bank_group *group)
+{
+    struct fth_cache_level *level = group->level;
+    struct fth_port_access access = {.next_level = group->next_level};
     struct fth_read_tally tally = {0};
-    const uint64_t start = level->step, steps_before = level->totals.steps;
-    uint64_t last = start;
-    enqueue(level, count);
-    for (size_t u = 0, end; u < level->unit_count; u = end) {
-        for (end = u + 1; end < level->unit_count &&
-                          (level->shadow || level->units[end].mshr == level->units[u].mshr);)
-            end++;
-        level->step = start;
-        run_cluster(banks, level->units + u, level->units + end, &access, &tally);
-        last = level->step > last ? level->step : last;
+    uint64_t last = group->start;
+    for (size_t at = 0; at < group->count && !level->failed;) {
+        uint32_t sets[FTH_LOCATE_MAX];
+        const size_t end = FTH_MIN(at + FTH_LOCATE_MAX, group->count);
+        find_sets(group, at, end - at, sets);
+        at = run_part(group, at, end, sets, &last, &access, &tally);
     }
     level->step = last;
-    level->totals.steps = steps_before + last - start;
-    fth_read_tally_count(&tally, banks->counts, banks->next_level);
+    level->totals.steps = group->steps_before + last - group->start;
+    fth_read_tally_count(&tally, group->counts, group->next_level);
     return !level->failed;
 }
 
-bool fth_cache_level_run_banks(struct fth_cache_level *level, struct fth_line_request *requests,
-                               size_t count, const struct fth_cache_run *runs,
-                               struct fth_model_counts *counts,
+bool fth_cache_level_run_banks(struct fth_cache_level *level, const struct fth_group_plan *plan,
+                               struct fth_line_request *requests, size_t count,
+                               const struct fth_cache_run *runs, struct fth_model_counts *counts,
                                const struct fth_next_level *next_level)
 {
     const bool fast_path =
         level->shape.bypass != FTH_BYPASS_ALL && !level->shadow && !level->units[0].belady;
-    const struct banks banks = {.level = level,
-                                .requests = requests,
-                                .runs = runs,
-                                .counts = counts,
-                                .profile = level->totals.profile[0],
-                                .next_level = next_level,
-                                .last = level->totals.profile_size - 1,
-                                .fast_path = fast_path,
-                                .writes_back =
-                                    fast_path && runs && level->shape.write == FTH_WRITE_BACK};
-    return run_banks(&banks, count);
+    const struct fth_bank_group group = {
+        .level = level,
+        .plan = *plan,
+        .count = count,
+        .start = level->step,
+        .steps_before = level->totals.steps,
+        .requests = requests,
+        .runs = runs,
+        .counts = counts,
+        .next_level = next_level,
+        .fast_path = fast_path,
+        .narrow = fast_path && fth_cache_level_is_narrow(level, next_level),
+        .writes_back = fast_path && runs && level->shape.write == FTH_WRITE_BACK};
+    return run_banks(&group);
 }

@@ -55,13 +55,11 @@ enum fth_status fth_shape_create_cache(const struct fth_shape *shape, uint64_t s
     return status;
 }
 
-/* Index of the MSHR set that a unit uses. Neighbouring partitions share a set: with 4 sets for 7
- * partitions (Section 4.4.2), each set serves two partitions and the last one serves one. */
-static size_t mshr_set_index(const struct fth_shape *shape, size_t unit)
+/* Neighbouring partitions share a set of MSHRs: with 4 sets for 7 partitions (Section 4.4.2), each
+ * set serves two partitions and the last one serves one. */
+static size_t partitions_per_mshr_set(const struct fth_shape *shape)
 {
-    const size_t partition = unit / (size_t)shape->banks;
-    const size_t each = (size_t)((shape->partitions + shape->mshr_sets - 1) / shape->mshr_sets);
-    return partition / each;
+    return (size_t)((shape->partitions + shape->mshr_sets - 1) / shape->mshr_sets);
 }
 
 static enum fth_status create_units(struct fth_cache_level *level, struct fth_error *error)
@@ -71,7 +69,7 @@ static enum fth_status create_units(struct fth_cache_level *level, struct fth_er
         FTH_TRY(fth_mshr_create(shape->mshr_size, &level->mshrs[i], error));
     for (size_t i = 0; i < level->unit_count; i++) {
         struct fth_unit *unit = &level->units[i];
-        unit->mshr = level->mshrs[mshr_set_index(shape, i)];
+        unit->mshr = level->mshrs[i / level->banking.cluster_units];
         FTH_TRY(fth_shape_create_cache(shape, shape->seed + i, 1, 0, &unit->cache, error));
         if (fth_shape_is_bound(shape))
             FTH_TRY(fth_belady_create(unit->cache, &unit->belady, error));
@@ -89,6 +87,17 @@ static struct fth_interleaving make_interleaving(uint64_t count, uint64_t bytes)
                                      .bytes_shift = (unsigned)__builtin_ctzll(bytes)};
 }
 
+static struct fth_banking make_banking(const struct fth_shape *shape)
+{
+    return (struct fth_banking){
+        .partitions = make_interleaving(shape->partitions, shape->partition_bytes),
+        .banks = make_interleaving(shape->banks, shape->bank_bytes),
+        .unit_count = (size_t)(shape->partitions * shape->banks),
+        .cluster_units = partitions_per_mshr_set(shape) * (size_t)shape->banks,
+        .ports = shape->ports,
+        .line_shift = shape->line_shift};
+}
+
 enum fth_status fth_cache_level_create(const struct fth_shape *shape, struct fth_cache_level **out,
                                        struct fth_error *error)
 {
@@ -100,8 +109,7 @@ enum fth_status fth_cache_level_create(const struct fth_shape *shape, struct fth
     level->unit_count = (size_t)(shape->partitions * shape->banks);
     level->mshr_count =
         (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
-    level->partitions = make_interleaving(shape->partitions, shape->partition_bytes);
-    level->banks = make_interleaving(shape->banks, shape->bank_bytes);
+    level->banking = make_banking(shape);
     level->units = calloc(level->unit_count, sizeof *level->units);
     level->mshrs = calloc(level->mshr_count, sizeof *level->mshrs);
     level->totals.profile_size = (size_t)shape->ways + 1;
@@ -137,6 +145,7 @@ void fth_cache_level_destroy(struct fth_cache_level *level)
     free(level->scheduled);
     free(level->locations);
     free(level->unit_of);
+    fth_plan_fini(&level->plan);
     fth_shadow_destroy(level->shadow);
     free(level);
 }
@@ -148,6 +157,7 @@ static uint64_t capacity_lines(const struct fth_cache_level *level)
 
 enum fth_status fth_cache_level_diagnose(struct fth_cache_level *level, struct fth_error *error)
 {
+    level->banking.cluster_units = level->unit_count; /* the causes depend on the order of all */
     return fth_shadow_create(&level->shape, capacity_lines(level), &level->shadow, error);
 }
 
@@ -194,38 +204,6 @@ void fth_cache_level_reset_totals(struct fth_cache_level *level)
                level->totals.profile_size * sizeof *level->totals.profile[i]);
 }
 
-/* ---- address mapping ---- */
-
-/* Sets *which to the part that the address belongs to. Returns the address within that part, where
- * the pieces of the part are contiguous. */
-static uint64_t split_address(const struct fth_interleaving *interleaving, uint64_t address,
-                              uint64_t *which)
-{
-    if (interleaving->powers_of_two) {
-        const uint64_t piece = address >> interleaving->bytes_shift;
-        *which = piece & (interleaving->count - 1);
-        return piece >> interleaving->count_shift << interleaving->bytes_shift |
-               (address & (interleaving->bytes - 1));
-    }
-    const uint64_t piece = address / interleaving->bytes;
-    *which = piece % interleaving->count;
-    return piece / interleaving->count * interleaving->bytes + address % interleaving->bytes;
-}
-
-/* Returns the unit of an address. Addresses are interleaved over the partitions, and within a
- * partition over its banks (Figure 1 b). *local gets the address within the unit. */
-static size_t find_unit(const struct fth_cache_level *level, uint64_t address, uint64_t *local)
-{
-    uint64_t partition, bank;
-    if (level->unit_count == 1) {
-        *local = address;
-        return 0;
-    }
-    address = split_address(&level->partitions, address, &partition);
-    *local = split_address(&level->banks, address, &bank);
-    return (size_t)(partition * level->banks.count + bank);
-}
-
 /* ---- steps ---- */
 
 static bool resize(void **items, size_t count, size_t size)
@@ -252,28 +230,18 @@ static bool reserve(struct fth_cache_level *level, size_t count)
     return true;
 }
 
-/* Finds the set of every request and, with one bank, its slot before the first of them changes the
- * cache. Without writes between the lookups, the host CPU can execute several lookups at the same
- * time. With several banks, most slots would have to be found again. */
+/* Finds the location of every request, with one bank, before the first of them changes the cache.
+ * Without writes between the lookups, the host CPU can execute several lookups at the same time. */
 static void locate_lines(struct fth_cache_level *level, const struct fth_line_request *requests,
                          size_t count)
 {
     const struct fth_cache *cache = level->units[0].cache;
-    struct fth_cache_location *locations = level->locations;
-    for (size_t i = 0; i < count && level->unit_count > 1; i++) {
-        uint64_t local;
-        level->unit_of[i] = (uint32_t)find_unit(level, requests[i].line, &local);
-        locations[i] = fth_cache_locate_set(level->units[level->unit_of[i]].cache, local);
-        if (!level->units[0].cache->clock)
-            fth_cache_prepare_set(level->units[level->unit_of[i]].cache, locations[i].set,
-                                  locations[i].line);
-    }
-    for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOCATE_MAX) {
+    for (size_t done = 0; done < count; done += FTH_LOCATE_MAX) {
         const size_t here = count - done < FTH_LOCATE_MAX ? count - done : FTH_LOCATE_MAX;
         uint64_t lines[FTH_LOCATE_MAX];
         for (size_t i = 0; i < here; i++)
             lines[i] = requests[done + i].line >> cache->line_shift;
-        fth_cache_locate_all(cache, lines, here, locations + done);
+        fth_cache_locate_all(cache, lines, here, level->locations + done);
     }
 }
 
@@ -285,10 +253,23 @@ static bool in_order(const struct fth_line_request *requests, size_t count)
     return !descends;
 }
 
+/* Plans a group for fth_cache_level_run_banks(). False: out of memory. */
+static bool make_plan(struct fth_cache_level *level, const struct fth_line_request *requests,
+                      size_t count, struct fth_group_plan *plan)
+{
+    fth_plan_use(&level->plan, &level->banking);
+    level->plan.count = 0;
+    if (!fth_plan_extend(&level->plan, requests, count))
+        return false;
+    *plan = fth_plan_group(&level->plan, 0);
+    return true;
+}
+
 FTH_CLONES
-static bool run_group(struct fth_cache_level *level, struct fth_line_request *requests,
-                      size_t count, const struct fth_cache_run *runs,
-                      struct fth_model_counts *counts, const struct fth_next_level *next_level)
+static bool run_group(struct fth_cache_level *level, const struct fth_group_plan *plan,
+                      struct fth_line_request *requests, size_t count,
+                      const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                      const struct fth_next_level *next_level)
 {
     if (!reserve(level, count))
         return false;
@@ -297,19 +278,36 @@ static bool run_group(struct fth_cache_level *level, struct fth_line_request *re
         fth_cache_level_run_bypassed(level, requests, count, counts);
         return true;
     }
-    locate_lines(level, requests, count);
-    if (level->unit_count == 1 && in_order(requests, count))
+    if (level->unit_count == 1 && in_order(requests, count)) {
+        locate_lines(level, requests, count);
         return fth_cache_level_run_single(level, requests, count, runs, counts, next_level);
-    return fth_cache_level_run_banks(level, requests, count, runs, counts, next_level);
+    }
+    struct fth_group_plan own;
+    return !count || ((plan || make_plan(level, requests, count, &own)) &&
+                      fth_cache_level_run_banks(level, plan ? plan : &own, requests, count, runs,
+                                                counts, next_level));
+}
+
+bool fth_cache_level_run_planned(struct fth_cache_level *level, const struct fth_group_plan *plan,
+                                 struct fth_line_request *requests, size_t count,
+                                 const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                                 const struct fth_next_level *next_level)
+{
+    static const struct fth_next_level none = {0};
+    return run_group(level, plan, requests, count, runs, counts, next_level ? next_level : &none) &&
+           !fth_cache_level_failed(level);
 }
 
 bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request *requests,
                          size_t count, const struct fth_cache_run *runs,
                          struct fth_model_counts *counts, const struct fth_next_level *next_level)
 {
-    static const struct fth_next_level none = {0};
-    return run_group(level, requests, count, runs, counts, next_level ? next_level : &none) &&
-           !fth_cache_level_failed(level);
+    return fth_cache_level_run_planned(level, NULL, requests, count, runs, counts, next_level);
+}
+
+const struct fth_banking *fth_cache_level_banking(const struct fth_cache_level *level)
+{
+    return level->unit_count > 1 ? &level->banking : NULL;
 }
 
 bool fth_cache_level_forwards(const struct fth_cache_level *level)

@@ -1,6 +1,6 @@
 /* Internals of a simulated cache, shared by cache_level.c, attempt.c (one attempt of one request),
- * bound.c (the same for Belady's bound), banks.c (the steps of several banks) and single_bank.c
- * (those of one bank). */
+ * bound.c (the same for Belady's bound), plan.c and banks.c (the order and the steps of several
+ * banks) and single_bank.c (those of one bank). */
 #ifndef FTH_MODEL_CACHE_LEVEL_H
 #define FTH_MODEL_CACHE_LEVEL_H
 
@@ -14,17 +14,11 @@ struct fth_unit {
     uint32_t head, end;        /* its requests are queue[head] to queue[end - 1] of the level */
 };
 
-/* Addresses are distributed over `count` parts in pieces of `bytes`. */
-struct fth_interleaving {
-    uint64_t count, bytes;
-    bool powers_of_two;                /* count and bytes are powers of two */
-    unsigned count_shift, bytes_shift; /* their logarithms; valid if powers_of_two */
-};
-
 struct fth_cache_level {
     struct fth_shape shape;
-    struct fth_interleaving partitions, banks; /* banks: within a partition */
-    struct fth_unit *units;                    /* partitions x banks */
+    struct fth_banking banking;
+    struct fth_plan plan;   /* of the current group, unless the caller has a plan */
+    struct fth_unit *units; /* partitions x banks */
     size_t unit_count;
     struct fth_mshr **mshrs;
     size_t mshr_count;
@@ -34,9 +28,10 @@ struct fth_cache_level {
     /* banks.c: the places in `queue` of the requests that reach a port in a step; single_bank.c:
      * the requests that failed */
     uint32_t *scheduled;
-    /* Set and slot of each request. Valid before the first step; recheck the slot afterwards. */
+    /* Set and slot of each request; recheck the slot. With several banks, only of the requests in
+     * `queue`. */
     struct fth_cache_location *locations;
-    uint32_t *unit_of;               /* unit of each request, if there are several */
+    uint32_t *unit_of;               /* unit of the requests in `queue` */
     size_t capacity;                 /* requests in the four arrays above */
     bool forwards;                   /* a request of the last run was forwarded to the next level */
     bool failed;                     /* out of memory */
@@ -183,18 +178,60 @@ static inline void fth_cache_level_count_write(struct fth_cache_level *level,
     access->counts->hits[FTH_TRACE_WRITE] += hits ? sectors : 0;
 }
 
+/* Whether the cache holds all bytes of a write whose line is in a slot. False can be wrong: several
+ * runs, or a run in two words of the byte mask, are only compared with the valid sectors. */
+static inline bool fth_cache_level_holds_bytes(const struct fth_cache *cache, uint32_t slot,
+                                               const struct fth_line_request *request,
+                                               const struct fth_cache_run *runs)
+{
+    const uint32_t from = runs->from, end = from + runs->bytes;
+    if (!(request->sectors & ~fth_line_of(cache, slot)->valid))
+        return true;
+    if (request->run_count != 1 || from / 64 != (end - 1) / 64 || !*fth_partial_of(cache, slot))
+        return false;
+    const uint64_t bytes = UINT64_MAX >> (64 - runs->bytes) << from % 64;
+    return !(bytes & ~cache->written[slot * cache->byte_words + from / 64]);
+}
+
 /* ---- banks.c ---- */
 
-/* Run a group of requests in steps, until all of them are done; false: out of memory. The locations
- * must be set. The first function needs several banks or an arbitrary order of warps, the second
- * one bank and requests in ascending order of warps. */
-bool fth_cache_level_run_banks(struct fth_cache_level *level, struct fth_line_request *requests,
-                               size_t count, const struct fth_cache_run *runs,
-                               struct fth_model_counts *counts,
+/* A group of requests for a cache with several banks. */
+struct fth_bank_group {
+    struct fth_cache_level *level;
+    struct fth_group_plan plan;
+    size_t count;          /* requests */
+    uint64_t start;        /* the step in which the group begins */
+    uint64_t steps_before; /* steps that the cache has taken for earlier groups */
+    struct fth_line_request *requests;
+    const struct fth_cache_run *runs;
+    struct fth_model_counts *counts; /* by instruction */
+    const struct fth_next_level *next_level;
+    bool fast_path;   /* as in single_bank.c */
+    bool writes_back; /* the fast path includes writes */
+    bool narrow;      /* narrow_banks.c can run it */
+};
+
+/* Runs a group of requests, which has this plan, until all of them are done; false: out of memory.
+ */
+bool fth_cache_level_run_banks(struct fth_cache_level *level, const struct fth_group_plan *plan,
+                               struct fth_line_request *requests, size_t count,
+                               const struct fth_cache_run *runs, struct fth_model_counts *counts,
                                const struct fth_next_level *next_level);
+
+/* ---- narrow_banks.c ---- */
+
+/* Whether fth_cache_level_run_narrow() can run requests, if there is a fast path. */
+bool fth_cache_level_is_narrow(const struct fth_cache_level *level,
+                               const struct fth_next_level *next_level);
+/* Runs the requests at the places from `at` to `end` - 1 of the plan until one has no simple form.
+ * Returns the place of that one, or `end`. `sets` are the sets of these requests. *last becomes the
+ * end of the last step if that is later. */
+size_t fth_cache_level_run_narrow(const struct fth_bank_group *group, size_t at, size_t end,
+                                  const uint32_t *sets, uint64_t *last);
 
 /* ---- single_bank.c ---- */
 
+/* The same for one bank and requests in ascending order of warps. The locations must be set. */
 bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_request *requests,
                                 size_t count, const struct fth_cache_run *runs,
                                 struct fth_model_counts *counts,

@@ -18,6 +18,7 @@ struct side {
     struct fth_l2 *l2;
     struct fth_cache_level *level;
     struct fth_line_requests requests;
+    struct fth_plan plan; /* of the recorded rounds, for the L2s that replay them */
     uint64_t number;
 };
 
@@ -80,6 +81,7 @@ void fth_l2_destroy(struct fth_l2 *l2)
     for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
         fth_cache_level_destroy(l2->sides[i].level);
         fth_line_requests_fini(&l2->sides[i].requests);
+        fth_plan_fini(&l2->sides[i].plan);
     }
     free(l2->round_ends);
     free(l2->sides);
@@ -292,8 +294,10 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1,
     return added;
 }
 
-/* Processes `count` requests from `first` on. `from` is the list of this side or of another L2. */
-static bool run_side(struct side *side, struct fth_line_requests *from, size_t first, size_t count)
+/* Processes `count` requests from `first` on. `from` is the list of this side or of another L2;
+ * `plan` is theirs, or NULL. */
+static bool run_side(struct side *side, struct fth_line_requests *from,
+                     const struct fth_group_plan *plan, size_t first, size_t count)
 {
     const bool alone = side->l2->side_count == 1;
     const struct fth_next_level next_level = {.context = side,
@@ -301,8 +305,8 @@ static bool run_side(struct side *side, struct fth_line_requests *from, size_t f
                                               .fetched = alone ? on_fetched : NULL,
                                               .evicted = on_evicted,
                                               .changed = alone ? NULL : on_changed};
-    return !count || fth_cache_level_run(side->level, from->items + first, count, from->runs,
-                                         side->l2->counts, &next_level);
+    return !count || fth_cache_level_run_planned(side->level, plan, from->items + first, count,
+                                                 from->runs, side->l2->counts, &next_level);
 }
 
 bool fth_l2_flush(struct fth_l2 *l2)
@@ -320,7 +324,7 @@ bool fth_l2_flush(struct fth_l2 *l2)
     l2->request_count = 0;
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
-        if (!run_side(side, &side->requests, 0, side->requests.count))
+        if (!run_side(side, &side->requests, NULL, 0, side->requests.count))
             return false;
         fth_line_requests_clear(&side->requests);
     }
@@ -338,17 +342,50 @@ void fth_l2_set_recording(struct fth_l2 *l2, bool on)
     l2->recording = on;
 }
 
+/* Returns the first of the requests of a side that were recorded in a round. */
+static size_t round_first(const struct fth_l2 *l2, size_t round, uint64_t side)
+{
+    return round ? l2->round_ends[(round - 1) * l2->side_count + side] : 0;
+}
+
+/* Plans the recorded rounds of a side for the banks of `level`, unless this has been done for
+ * another level with such banks. False: out of memory. */
+static bool plan_rounds(struct fth_l2 *from, uint64_t side, const struct fth_cache_level *level)
+{
+    struct fth_plan *plan = &from->sides[side].plan;
+    const struct fth_banking *banking = fth_cache_level_banking(level);
+    const struct fth_line_request *requests = from->sides[side].requests.items;
+    if (!banking || (fth_plan_use(plan, banking) && plan->count))
+        return true;
+    for (size_t round = 0; round < from->rounds; round++) {
+        const size_t first = round_first(from, round, side);
+        const size_t end = round_first(from, round + 1, side);
+        if (end > first && !fth_plan_extend(plan, requests + first, end - first))
+            return false;
+    }
+    return true;
+}
+
+/* Processes a recorded round of a side. */
+static bool replay_round(struct side *side, struct fth_l2 *from, size_t round)
+{
+    struct side *recorded = &from->sides[side->number];
+    const size_t first = round_first(from, round, side->number);
+    const size_t end = round_first(from, round + 1, side->number);
+    const struct fth_group_plan plan = fth_plan_group(&recorded->plan, first);
+    return run_side(side, &recorded->requests, fth_cache_level_banking(side->level) ? &plan : NULL,
+                    first, end - first);
+}
+
 bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from)
 {
-    const size_t sides = (size_t)l2->side_count;
+    bool ok = true;
+    for (uint64_t i = 0; i < l2->side_count && ok; i++)
+        ok = plan_rounds(from, i, l2->sides[i].level);
     for (size_t round = 0; round < from->rounds; round++)
-        for (size_t i = 0; i < sides; i++) {
-            const size_t first = round ? from->round_ends[(round - 1) * sides + i] : 0;
-            const size_t end = from->round_ends[round * sides + i];
-            if (!run_side(&l2->sides[i], &from->sides[i].requests, first, end - first))
-                return false;
-        }
-    return true;
+        for (uint64_t i = 0; i < l2->side_count && ok; i++)
+            ok = replay_round(&l2->sides[i], from, round);
+    return ok;
 }
 
 /* Keeps the requests that came after the last round, and moves them to the front. */
@@ -356,6 +393,7 @@ void fth_l2_discard_recorded(struct fth_l2 *l2)
 {
     for (uint64_t i = 0; i < l2->side_count && l2->rounds; i++) {
         struct fth_line_requests *requests = &l2->sides[i].requests;
+        l2->sides[i].plan.count = 0;
         fth_line_requests_drop(requests, l2->round_ends[(l2->rounds - 1) * l2->side_count + i]);
         for (size_t k = 0; k < requests->count; k++)
             requests->items[k].warp -= l2->recorded_requests;

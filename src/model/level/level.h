@@ -254,6 +254,58 @@ bool fth_belady_holds_line(const struct fth_belady *belady, uint32_t set, uint64
 /* The line is invalidated. Returns the sectors that the cache may have held. */
 uint64_t fth_belady_drop(struct fth_belady *belady, uint32_t set, uint64_t line);
 
+/* ---- plan.c ---- */
+
+/* Addresses are distributed over `count` parts in pieces of `bytes`. */
+struct fth_interleaving {
+    uint64_t count, bytes;
+    bool powers_of_two;                /* count and bytes are powers of two */
+    unsigned count_shift, bytes_shift; /* their logarithms; valid if powers_of_two */
+};
+
+/* The banks of a cache. */
+struct fth_banking {
+    struct fth_interleaving partitions, banks; /* banks: within a partition */
+    size_t unit_count;                         /* partitions x banks */
+    size_t cluster_units;                      /* neighbouring units that share MSHRs */
+    uint64_t ports;                            /* of each unit */
+    unsigned line_shift;
+};
+
+/* A request at its place in the plan of its group. */
+struct fth_planned {
+    uint32_t request;       /* index in the group */
+    uint32_t step;          /* from the start of the group on */
+    uint16_t unit, cluster; /* cluster: unit / cluster_units */
+};
+
+/* The plan of a group; borrowed. */
+struct fth_group_plan {
+    const struct fth_planned *items; /* [requests] */
+    const uint64_t *lines;           /* [requests] numbers of their lines within the units */
+};
+
+/* The plans of groups of requests, one after the other. Begins as {0}. */
+struct fth_plan {
+    struct fth_banking banking;
+    struct fth_planned *items;
+    uint64_t *lines;
+    size_t count, capacity;
+    void *scratch;
+    size_t scratch_bytes;
+};
+
+/* Returns true if the plan is for such banks. Otherwise, makes it an empty plan for them. */
+bool fth_plan_use(struct fth_plan *plan, const struct fth_banking *banking);
+/* Appends the plan of a group. False: out of memory. */
+bool fth_plan_extend(struct fth_plan *plan, const struct fth_line_request *requests, size_t count);
+/* The plan of the group whose first request has this index. */
+static inline struct fth_group_plan fth_plan_group(const struct fth_plan *plan, size_t first)
+{
+    return (struct fth_group_plan){plan->items + first, plan->lines + first};
+}
+void fth_plan_fini(struct fth_plan *plan);
+
 /* ---- cache_level.c ---- */
 
 /* Whether the policy of a cache is not a policy but Belady's bound. */
@@ -344,6 +396,13 @@ struct fth_next_level {
 bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request *requests,
                          size_t count, const struct fth_cache_run *runs,
                          struct fth_model_counts *counts, const struct fth_next_level *next_level);
+/* The same for a group whose plan is known, unless it is NULL. */
+bool fth_cache_level_run_planned(struct fth_cache_level *level, const struct fth_group_plan *plan,
+                                 struct fth_line_request *requests, size_t count,
+                                 const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                                 const struct fth_next_level *next_level);
+/* The banks of the level; NULL: it has one bank, and does not need plans. */
+const struct fth_banking *fth_cache_level_banking(const struct fth_cache_level *level);
 /* Whether the last run has forwarded any request to the next level. */
 bool fth_cache_level_forwards(const struct fth_cache_level *level);
 /* With these two functions, an access to one side of the L2 also affects another side. `access` is

@@ -85,9 +85,9 @@ enum fth_status fth_model_state_run_l2s(struct fth_model_state *state,
 
 enum fth_status fth_model_state_add_rows(struct fth_model_state *state, size_t launch,
                                          const uint64_t *warps, const struct fth_l1s *l1s,
-                                         struct fth_error *error)
+                                         struct fth_l2 *l2, struct fth_error *error)
 {
-    struct fth_l2 *l2 = state->feeds[FTH_L2_FORWARDED].l2, *bypassed = state->feeds[FTH_L2_ALL].l2;
+    struct fth_l2 *bypassed = state->feeds[FTH_L2_ALL].l2;
     const struct fth_cache_level_totals *l2_totals[FTH_MODEL_MAX_SIDES];
     for (uint64_t side = 0; side < state->setting.sides; side++)
         l2_totals[side] = fth_l2_totals(l2, side);
@@ -120,7 +120,8 @@ enum fth_status fth_model_state_end(struct fth_model_state *state, size_t launch
     for (int input = 0; input < (state->bypassed ? FTH_L2_INPUTS : FTH_L2_ALL); input++)
         if (!fth_l2_feed_flush(&state->feeds[input]))
             return fth_no_memory(error, "model caches", NULL);
-    FTH_TRY(fth_model_state_add_rows(state, launch, warps, &state->l1s, error));
+    FTH_TRY(fth_model_state_add_rows(state, launch, warps, &state->l1s,
+                                     state->feeds[FTH_L2_FORWARDED].l2, error));
     fth_model_state_reset_counts(state);
     return FTH_OK;
 }

@@ -6,12 +6,19 @@
  *                                                           L1s that differ only in their ways
  *                                                           (lru_stack.c)
  *   turn forwarded requests into requests to the L2         once per different L1 and L2 line
- *   run these through the L2                                once per member
+ *   run these through the L2                                once per member, or once for equal
+ *                                                           L2s whose L1s differ only in their
+ *                                                           latency
  *
  * waves.c reads the trace for the first member. Where several members share something, the first of
  * them owns it and the others refer to it. Each member gets the same result as from a run of its
- * own, because no shared part depends on a parameter in which the members differ. A member whose
- * variant of an LRU stack diverges is run again without stacks.
+ * own, because no shared part depends on a parameter in which the members differ.
+ *
+ * The latency of an L1 rarely affects what it holds. A member whose L1s differ from those of an
+ * earlier member, its *leader*, only in their latency, and whose L2 is equal, therefore simulates
+ * its L1s but not its L2, as long as it forwards the same requests as the leader. When it forwards
+ * others, it has *diverged*. A variant of an LRU stack can diverge as well. Members that diverge
+ * are run again without leaders and stacks.
  *
  * Members with time share nothing and are run one after the other. */
 #include "model/timed/timed.h"
@@ -35,6 +42,11 @@ struct member {
     struct stack_group *stack_group; /* only in the first member of a group, which owns it */
     bool in_other_group;             /* a member, but not the first, of a stack group */
     bool diverged;                   /* in this launch or an earlier one; it gets no result */
+    /* Index of the leader, in all launches; its own index: it has none. */
+    size_t leader;
+    bool leads;          /* it is the leader of another member */
+    uint64_t *forwarded; /* of a leader: forwarded sectors per request of the current batch */
+    size_t forwarded_capacity;
     enum fth_l1_source l1_source;
 };
 
@@ -42,8 +54,9 @@ struct multi_run {
     struct member *members;
     size_t count;
     size_t failed_member; /* index of the member that is being processed */
-    bool use_stacks;
-    uint64_t *misses; /* per request of a batch, one bit per variant: it is forwarded */
+    bool speculates;      /* uses LRU stacks and leaders; members can diverge */
+    bool began;           /* a launch has begun */
+    uint64_t *misses;     /* per request of a batch, one bit per variant: it is forwarded */
     size_t misses_capacity;
 };
 
@@ -78,7 +91,7 @@ static bool create_stack_group(struct multi_run *multi, size_t first)
     size_t count = 0;
     for (size_t i = first; i < multi->count; i++)
         count += belongs_to_group(multi, first, i);
-    if (!multi->use_stacks || !member->keys.l1_except_ways ||
+    if (!multi->speculates || !member->keys.l1_except_ways ||
         !belongs_to_group(multi, first, first) || count < 2)
         return true;
     struct stack_group *group = member->stack_group = calloc(1, sizeof *group);
@@ -166,7 +179,7 @@ static bool apply_variant(struct multi_run *multi, const struct stack_group *gro
     return !multi->members[index].diverged;
 }
 
-/* ---- start of a launch ---- */
+/* ---- owners ---- */
 
 /* Finds the first members with which a member shares L1s and requests to the L2s. */
 static void find_owners(struct multi_run *multi, size_t index)
@@ -207,6 +220,71 @@ static enum fth_status begin_member(struct multi_run *multi, size_t index, size_
     return FTH_OK;
 }
 
+/* ---- leaders ---- */
+
+/* Whether a member has L1s of its own, which are not variants of a stack. */
+static bool has_own_l1s(const struct multi_run *multi, size_t index)
+{
+    const struct member *member = &multi->members[index];
+    return member->l1_owner == index && !member->stack_group && !member->in_other_group &&
+           !member->diverged;
+}
+
+/* Whether member `index` can have the leader `leader` in the current launch: both have L1s of their
+ * own, which the first of them does not share. */
+static bool can_follow(const struct multi_run *multi, size_t index, size_t leader)
+{
+    const struct fth_sharing_keys *own = &multi->members[index].keys;
+    const struct fth_sharing_keys *others = &multi->members[leader].keys;
+    for (size_t i = index + 1; i < multi->count; i++)
+        if (multi->members[i].l1_owner == index)
+            return false;
+    return has_own_l1s(multi, index) && has_own_l1s(multi, leader) &&
+           own->l1_except_latency == others->l1_except_latency && own->l2 == others->l2;
+}
+
+/* Finds the leaders in the first launch. In later ones, the L2s of members with a leader do not
+ * have the contents that they need without it. */
+static void find_leader(struct multi_run *multi, size_t index)
+{
+    struct member *member = &multi->members[index];
+    if (!multi->began) {
+        member->leader = index;
+        for (size_t i = 0; i < index && multi->speculates && member->leader == index; i++)
+            if (multi->members[i].leader == i && can_follow(multi, index, i))
+                member->leader = i;
+    } else if (member->leader != index && !can_follow(multi, index, member->leader)) {
+        member->diverged = true;
+    }
+    multi->members[member->leader].leads |= member->leader != index;
+}
+
+/* Stores what the L1s of a leader forward. */
+static bool store_forwarded(struct member *leader, const struct fth_issue_batch *batch)
+{
+    if (leader->forwarded_capacity < batch->requests.count) {
+        free(leader->forwarded);
+        leader->forwarded_capacity = batch->requests.capacity;
+        leader->forwarded = calloc(leader->forwarded_capacity, sizeof *leader->forwarded);
+        if (!leader->forwarded)
+            return false;
+    }
+    for (size_t i = 0; i < batch->requests.count; i++)
+        leader->forwarded[i] = batch->requests.items[i].missing;
+    return true;
+}
+
+/* Whether the L1s of a member forward the same requests as those of its leader. */
+static bool forwards_the_same(const struct member *leader, const struct fth_issue_batch *batch)
+{
+    for (size_t i = 0; i < batch->requests.count; i++)
+        if (leader->forwarded[i] != batch->requests.items[i].missing)
+            return false;
+    return !leader->diverged;
+}
+
+/* ---- start of a launch ---- */
+
 static enum fth_status begin(void *context, size_t launch, struct fth_error *error)
 {
     struct multi_run *multi = context;
@@ -217,6 +295,9 @@ static enum fth_status begin(void *context, size_t launch, struct fth_error *err
     for (size_t i = 0; i < multi->count; i++)
         if (!create_stack_group(multi, i))
             return fth_no_memory(error, "model caches", NULL);
+    for (size_t i = 0; i < multi->count; i++)
+        find_leader(multi, i);
+    multi->began = true;
     return FTH_OK;
 }
 
@@ -268,17 +349,21 @@ static enum fth_status run_stack_group(struct multi_run *multi, const struct sta
     return FTH_OK;
 }
 
-/* Runs a batch through the L1s of member `index`, and on to the L2s. */
+/* Runs a batch through the L1s of member `index`, and on to the L2s, unless it has a leader. */
 static enum fth_status run_own_l1s(struct multi_run *multi, size_t index,
                                    struct fth_issue_batch *batch, struct fth_error *error)
 {
-    struct fth_l1s *l1s = &multi->members[index].state->l1s;
+    struct member *member = &multi->members[index];
+    struct fth_l1s *l1s = &member->state->l1s;
     for (size_t i = 0; i < batch->requests.count; i++)
         batch->requests.items[i].missing = 0;
     FTH_TRY(fth_l1s_link(l1s, batch, error));
-    if (!fth_l1s_run(l1s, batch))
+    if (!fth_l1s_run(l1s, batch) || (member->leads && !store_forwarded(member, batch)))
         return fth_no_memory(error, "model caches", NULL);
-    return forward(multi, index, batch, error);
+    if (member->leader == index)
+        return forward(multi, index, batch, error);
+    member->diverged = !forwards_the_same(&multi->members[member->leader], batch);
+    return FTH_OK;
 }
 
 static bool all_diverged(const struct multi_run *multi)
@@ -329,7 +414,7 @@ static enum fth_status end(void *context, size_t launch, const uint64_t *warps,
     struct multi_run *multi = context;
     for (size_t i = 0; i < multi->count; i++) {
         const struct member *member = &multi->members[i];
-        if (member->feed_owner[FTH_L2_FORWARDED] == i && !member->diverged)
+        if (member->feed_owner[FTH_L2_FORWARDED] == i && member->leader == i && !member->diverged)
             FTH_TRY(flush(multi, i, FTH_L2_FORWARDED, error));
         if (member->feed_owner[FTH_L2_ALL] == i && member->state->bypassed)
             FTH_TRY(flush(multi, i, FTH_L2_ALL, error));
@@ -337,8 +422,9 @@ static enum fth_status end(void *context, size_t launch, const uint64_t *warps,
     for (size_t i = 0; i < multi->count; i++) {
         const struct member *member = &multi->members[i];
         if (!member->diverged)
-            FTH_TRY(fth_model_state_add_rows(member->state, launch, warps,
-                                             &multi->members[member->l1_owner].state->l1s, error));
+            FTH_TRY(fth_model_state_add_rows(
+                member->state, launch, warps, &multi->members[member->l1_owner].state->l1s,
+                multi->members[member->leader].state->feeds[FTH_L2_FORWARDED].l2, error));
     }
     for (size_t i = 0; i < multi->count; i++)
         fth_model_state_reset_counts(multi->members[i].state);
@@ -368,8 +454,10 @@ static void destroy_members(struct multi_run *multi)
 {
     for (size_t i = 0; i < multi->count; i++)
         free_stack_group(&multi->members[i]);
-    for (size_t i = 0; i < multi->count; i++)
+    for (size_t i = 0; i < multi->count; i++) {
         fth_model_state_destroy(multi->members[i].state);
+        free(multi->members[i].forwarded);
+    }
     free(multi->members);
     free(multi->misses);
 }
@@ -377,10 +465,10 @@ static void destroy_members(struct multi_run *multi)
 /* Runs the members once. Members that diverge get no result. */
 static enum fth_status run_once(const struct fth_trace *trace, struct fth_model_member *members,
                                 size_t count, const struct fth_model_options *options,
-                                bool use_stacks, size_t *failed_member, struct fth_error *error)
+                                bool speculates, size_t *failed_member, struct fth_error *error)
 {
     static const struct fth_simulation_ops ops = {.begin = begin, .batch = run_batch, .end = end};
-    struct multi_run multi = {.use_stacks = use_stacks};
+    struct multi_run multi = {.speculates = speculates};
     const struct fth_simulation simulation = {&ops, &multi};
     enum fth_status status = create_members(&multi, trace, members, count, error);
     if (status == FTH_OK)
@@ -398,7 +486,7 @@ static enum fth_status run_once(const struct fth_trace *trace, struct fth_model_
 
 /* Runs the members that are marked in `chosen` together. */
 static enum fth_status run_chosen(const struct fth_trace *trace, struct fth_model_member *members,
-                                  size_t count, const bool *chosen, bool use_stacks,
+                                  size_t count, const bool *chosen, bool speculates,
                                   const struct fth_model_options *options, size_t *failed_member,
                                   struct fth_error *error)
 {
@@ -416,7 +504,7 @@ static enum fth_status run_chosen(const struct fth_trace *trace, struct fth_mode
             together[found++] = members[i];
         }
     if (found) {
-        status = run_once(trace, together, found, options, use_stacks, failed_member, error);
+        status = run_once(trace, together, found, options, speculates, failed_member, error);
         for (size_t i = 0; i < found; i++)
             members[which[i]] = together[i];
         *failed_member = which[*failed_member];
@@ -427,8 +515,8 @@ out:
     return status;
 }
 
-/* Runs the members without time, and those that diverge again without LRU stacks. Changes `steps`,
- * which marks them. */
+/* Runs the members without time, and those that diverge again without stacks and leaders. Changes
+ * `steps`, which marks them. */
 static enum fth_status run_steps(const struct fth_trace *trace, struct fth_model_member *members,
                                  size_t count, bool *steps, const struct fth_model_options *options,
                                  size_t *failed_member, struct fth_error *error)

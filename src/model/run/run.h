@@ -272,11 +272,11 @@ FTH_MUST_USE enum fth_status fth_model_state_run_l2s(struct fth_model_state *sta
 /* Ends the last round of a launch, adds its counts to the results, and resets them. */
 FTH_MUST_USE enum fth_status fth_model_state_end(struct fth_model_state *state, size_t launch,
                                                  const uint64_t *warps, struct fth_error *error);
-/* The last two of these steps. The counts of the L1s are those of `l1s`, which may belong to
- * another model. */
+/* The last two of these steps. The counts are those of `l1s` and `l2`, which may belong to other
+ * models. */
 FTH_MUST_USE enum fth_status fth_model_state_add_rows(struct fth_model_state *state, size_t launch,
                                                       const uint64_t *warps,
-                                                      const struct fth_l1s *l1s,
+                                                      const struct fth_l1s *l1s, struct fth_l2 *l2,
                                                       struct fth_error *error);
 void fth_model_state_reset_counts(struct fth_model_state *state);
 

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "folder.h"
 #include "model/level/level.h"
+#include "random_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,38 +382,13 @@ static void writes_hit_sectors_that_are_held_in_part(void **state)
 
 /* ---- models that run together ---- */
 
-/* Writes a trace (r.trace) of reads, writes and atomics of random lines. */
-static void write_random_trace(void)
+static void check_same_profile(const struct fth_model_profile *profile,
+                               const struct fth_model_profile *expected)
 {
-    enum { BLOCKS = 6, ACCESSES = 301 }; /* the last round of the L2 is not complete */
-    const uint32_t grid[3] = {BLOCKS, 1, 1}, warp[3] = {32, 1, 1};
-    struct fth_trace_writer *writer = NULL;
-    struct fth_records records = {0};
-    struct fth_rng rng;
-    fth_rng_init(&rng, 1);
-    assert_int_equal(fth_trace_writer_create("r.trace", &writer, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_begin(writer, "k", grid, warp, NULL), FTH_OK);
-    for (uint64_t i = 0; i < (uint64_t)BLOCKS * ACCESSES; i++) {
-        const uint64_t kind = fth_rng_below(&rng, 8); /* mostly reads */
-        const struct fth_trace_instruction facts = {.line = (uint32_t)kind + 1,
-                                                    .kind = kind < 6    ? FTH_TRACE_READ
-                                                            : kind == 6 ? FTH_TRACE_WRITE
-                                                                        : FTH_TRACE_ATOMIC,
-                                                    .bytes = 4};
-        const uint64_t address = 128 * fth_rng_below(&rng, 96) + 32 * fth_rng_below(&rng, 4);
-        const uint64_t addresses[2] = {address, address + 4 * fth_rng_below(&rng, 40)};
-        const struct fth_record record = {
-            .number = i / BLOCKS,
-            .block = i % BLOCKS,
-            .instruction = (uint32_t)fth_trace_writer_instruction(writer, &facts),
-            .mask = 3};
-        assert_true(fth_records_add(&records, &record, addresses));
-    }
-    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
-    assert_int_equal(
-        fth_trace_writer_end(writer, &(struct fth_trace_launch){.shared_bytes = 0}, NULL), FTH_OK);
-    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
-    fth_records_fini(&records);
+    assert_int_equal(profile->count, expected->count);
+    if (profile->count)
+        assert_memory_equal(profile->counts, expected->counts,
+                            profile->count * sizeof *profile->counts);
 }
 
 static void check_same_row(const struct fth_model_row *row, const struct fth_model_row *expected)
@@ -423,17 +399,53 @@ static void check_same_row(const struct fth_model_row *row, const struct fth_mod
     assert_int_equal(row->dram_reads, expected->dram_reads);
     assert_int_equal(row->dram_writes, expected->dram_writes);
     assert_int_equal(row->l1_fails, expected->l1_fails);
+    assert_int_equal(row->l2_fails, expected->l2_fails);
+    assert_int_equal(row->l1_steps, expected->l1_steps);
+    assert_int_equal(row->l2_steps, expected->l2_steps);
     for (int i = 0; i < 2; i++) {
-        const struct fth_model_profile *profile = &row->l1_profile[i];
-        assert_int_equal(profile->count, expected->l1_profile[i].count);
-        if (profile->count)
-            assert_memory_equal(profile->counts, expected->l1_profile[i].counts,
-                                profile->count * sizeof *profile->counts);
+        check_same_profile(&row->l1_profile[i], &expected->l1_profile[i]);
+        check_same_profile(&row->l2_profile[i], &expected->l2_profile[i]);
     }
 }
 
-/* Models with the same L1s, with L1s that differ in their ways, and with other L1s give the same
- * results together as alone. */
+/* Runs models with these parameters together on r.trace, and checks that each has the result of a
+ * run of its own, and its L1s from this source. */
+static void check_together(const char *const (*sets)[4], const enum fth_l1_source *sources,
+                           size_t count)
+{
+    enum { MAX_MEMBERS = 16 };
+    struct fth_model_member members[MAX_MEMBERS] = {{0}};
+    struct fth_model_params *params[MAX_MEMBERS];
+    struct fth_trace *trace = NULL;
+    struct fth_error error = NO_ERROR;
+    const struct fth_model_options options = FTH_MODEL_OPTIONS(.bypassed = true, .threads = 1);
+    size_t failed = 0;
+    assert_true(count <= MAX_MEMBERS);
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (size_t i = 0; i < count; i++) {
+        params[i] = make_params(sets[i], FTH_COUNT(sets[i]));
+        members[i] = (struct fth_model_member){.params = params[i], .bypassed = true};
+    }
+    if (fth_model_run_many(trace, members, count, &options, &failed, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    for (size_t i = 0; i < count; i++) {
+        struct fth_model_result *alone = NULL;
+        assert_int_equal(fth_model_run(trace, params[i], &options, &alone, NULL), FTH_OK);
+        const struct fth_model_row *row;
+        for (size_t k = 0; (row = fth_model_row(alone, k)); k++) {
+            assert_non_null(fth_model_row(members[i].result, k));
+            check_same_row(fth_model_row(members[i].result, k), row);
+        }
+        assert_int_equal(members[i].l1, sources[i]);
+        assert_null(fth_model_row(members[i].result, SIZE_MAX));
+        fth_model_result_destroy(alone);
+        fth_model_result_destroy(members[i].result);
+        fth_model_params_destroy(params[i]);
+    }
+    fth_trace_close(trace);
+}
+
+/* Models with the same L1s, with L1s that differ in their ways, and with other L1s. */
 static void models_give_the_same_results_together(void **state)
 {
     (void)state;
@@ -450,35 +462,33 @@ static void models_give_the_same_results_together(void **state)
     static const enum fth_l1_source sources[FTH_COUNT(sets)] = {
         FTH_L1_STACK, FTH_L1_SHARED, FTH_L1_STACK, FTH_L1_STACK,
         FTH_L1_STACK, FTH_L1_OWN,    FTH_L1_OWN,   FTH_L1_SHARED};
-    struct fth_model_member members[FTH_COUNT(sets)] = {{0}};
-    struct fth_model_params *params[FTH_COUNT(sets)];
-    struct fth_trace *trace = NULL;
-    struct fth_error error = NO_ERROR;
-    const struct fth_model_options options = FTH_MODEL_OPTIONS(.bypassed = true, .threads = 1);
-    size_t failed = 0;
-    write_random_trace();
-    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
-    for (size_t i = 0; i < FTH_COUNT(sets); i++) {
-        params[i] = make_params(sets[i], FTH_COUNT(sets[i]));
-        members[i] = (struct fth_model_member){.params = params[i], .bypassed = true};
-    }
-    if (fth_model_run_many(trace, members, FTH_COUNT(sets), &options, &failed, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
-    for (size_t i = 0; i < FTH_COUNT(sets); i++) {
-        struct fth_model_result *alone = NULL;
-        assert_int_equal(fth_model_run(trace, params[i], &options, &alone, NULL), FTH_OK);
-        const struct fth_model_row *row;
-        for (size_t k = 0; (row = fth_model_row(alone, k)); k++) {
-            assert_non_null(fth_model_row(members[i].result, k));
-            check_same_row(fth_model_row(members[i].result, k), row);
-        }
-        assert_int_equal(members[i].l1, sources[i]);
-        assert_null(fth_model_row(members[i].result, SIZE_MAX));
-        fth_model_result_destroy(alone);
-        fth_model_result_destroy(members[i].result);
-        fth_model_params_destroy(params[i]);
-    }
-    fth_trace_close(trace);
+    write_random_trace(1);
+    check_together(sets, sources, FTH_COUNT(sets));
+}
+
+/* Models whose L1s differ only in their latency share an L2, as long as they forward the same
+ * requests: with one way, long latencies make them merge with misses of evicted lines. Models with
+ * another L2, or that share their L1s, do not. The L2s keep their lines from launch to launch. */
+static void models_with_other_latencies_give_the_same_results(void **state)
+{
+    (void)state;
+    static const char *const sets[][4] = {
+        {"l1.latency", "1"},
+        {"l1.latency", "2"},
+        {"l1.latency", "3"},
+        {"l1.latency", "9"},
+        {"l1.latency", "60"},
+        {"l1.latency", "900"},
+        {"l1.latency", "a2"},
+        {"l1.latency", "2", "l2.size_bytes", "32K"},
+        {"l1.latency", "3", "l2.mshr_size", "1"},
+        {"l1.latency", "4", "l2.mshr_size", "1"},
+        {"l1.latency", "5", "l2.policy", "fifo"},
+    };
+    enum fth_l1_source sources[FTH_COUNT(sets)] = {FTH_L1_OWN};
+    sources[7] = sources[8] = FTH_L1_SHARED; /* those of the members 1 and 2 */
+    write_random_trace(3);
+    check_together(sets, sources, FTH_COUNT(sets));
 }
 
 /* ---- invalid traces ---- */
@@ -569,7 +579,7 @@ static void results_do_not_depend_on_threads(void **state)
     static const char *const sets[][4] = {
         {NULL}, {"l1.policy", "random", "l2.policy", "fifo"}, {"l2.sides", "2", "gpu.sms", "3"}};
     struct fth_trace *trace = NULL;
-    write_random_trace();
+    write_random_trace(1);
     assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
     for (size_t i = 0; i < FTH_COUNT(sets); i++) {
         struct fth_model_params *params = make_params(sets[i], FTH_COUNT(sets[i]));
@@ -600,7 +610,7 @@ static void the_log_interrupts_the_model(void **state)
 {
     (void)state;
     struct fth_trace *trace = NULL;
-    write_random_trace();
+    write_random_trace(1);
     assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
     for (unsigned threads = 1; threads <= 3; threads++) {
         struct observed_run run = {.interrupt_at = 1};
@@ -627,7 +637,7 @@ static void members_with_other_requests_are_refused(void **state)
     static const char *const sets[][4] = {
         {NULL}, {"l2.size_bytes", "32K"}, {"l1.line_bytes", "64"}, {"l1.sets", "1000"}};
     struct fth_trace *trace = NULL;
-    write_random_trace();
+    write_random_trace(1);
     assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
     for (size_t other = 2; other < FTH_COUNT(sets); other++) {
         struct fth_model_params *params[3] = {make_params(sets[0], 4), make_params(sets[1], 4),
@@ -665,6 +675,7 @@ int main(void)
         cmocka_unit_test(lists_of_numbers_are_read),
         cmocka_unit_test(writes_hit_sectors_that_are_held_in_part),
         cmocka_unit_test(models_give_the_same_results_together),
+        cmocka_unit_test(models_with_other_latencies_give_the_same_results),
         cmocka_unit_test(accesses_outside_of_the_grid_are_refused),
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(the_log_interrupts_the_model),
