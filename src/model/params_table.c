@@ -215,6 +215,12 @@ static const struct fth_parameter_row level_rows[FTH_LEVEL_KEYS] = {
                              "bandwidth of reads of all L1s together, for the time floor"},
 };
 
+/* A time in cycles: its name, meaning, attribute of descriptions or NULL, and default. */
+#define CYCLES(name, meaning, attribute, value)                                                    \
+    {                                                                                              \
+        name, "cycles", meaning, FTH_PARAMETER_REAL, 0, 1e6, attribute, {value}, NULL              \
+    }
+
 static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [0] = {"gpu.sms",
            "",
@@ -474,46 +480,18 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                         "device.clock_mhz",
                                         {""},
                                         NULL},
-    [FTH_KEY_ISSUE_CYCLES - FTH_KEY_SMS] = {"time.issue_cycles",
-                                            "cycles",
-                                            "time between two instructions of a warp",
-                                            FTH_PARAMETER_REAL,
-                                            0,
-                                            1e6,
-                                            NULL,
-                                            {"2"},
-                                            NULL},
-    [FTH_KEY_PORT_CYCLES -
-        FTH_KEY_SMS] = {"time.port_cycles",
-                        "cycles",
-                        "time that the port of an SM to the L2 is busy with a request",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        NULL,
-                        {"1.1"},
-                        NULL},
-    [FTH_KEY_STORE_CYCLES -
-        FTH_KEY_SMS] = {"time.store_cycles",
-                        "cycles",
-                        "time that the port is busy with a sector of a store; one sector more if "
-                        "sectors are written in part",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        NULL,
-                        {"1"},
-                        NULL},
-    [FTH_KEY_JOIN_CYCLES -
-        FTH_KEY_SMS] = {"time.join_cycles",
-                        "cycles",
-                        "time from an SM to the unit that joins reads (l2.joins)",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        NULL,
-                        {"125"},
-                        NULL},
+    [FTH_KEY_ISSUE_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.issue_cycles", "time between two instructions of a warp", NULL, "2"),
+    [FTH_KEY_PORT_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.port_cycles", "time that the port of an SM to the L2 is busy with a request",
+               NULL, "1.1"),
+    [FTH_KEY_STORE_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.store_cycles",
+               "time that the port is busy with a sector of a store; one sector more if sectors "
+               "are written in part",
+               NULL, "1"),
+    [FTH_KEY_JOIN_CYCLES - FTH_KEY_SMS] = CYCLES(
+        "time.join_cycles", "time from an SM to the unit that joins reads (l2.joins)", NULL, "125"),
     [FTH_KEY_QUEUE_ACCESSES -
         FTH_KEY_SMS] = {"time.queue_accesses",
                         "",
@@ -535,67 +513,28 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         NULL,
                         {"4"},
                         NULL},
-    [FTH_KEY_MERGE_CYCLES -
-        FTH_KEY_SMS] = {"time.merge_cycles",
-                        "cycles",
-                        "time in which a read that misses in the same line as the access before "
-                        "becomes a part of its request to the L2",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        NULL,
-                        {"26"},
-                        NULL},
-    [FTH_KEY_STORE_MERGE_CYCLES -
-        FTH_KEY_SMS] = {"time.store_merge_cycles",
-                        "cycles",
-                        "time in which stores of an SM to the same sectors reach the L2 once",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        "l1.store_merge_cycles",
-                        {"12"},
-                        NULL},
-    [FTH_KEY_BLOCK_CYCLES -
-        FTH_KEY_SMS] = {"time.block_cycles",
-                        "cycles",
-                        "time between the starts of two blocks of the first wave on one SM",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        NULL,
-                        {"7"},
-                        NULL},
-    [FTH_KEY_START_CYCLES - FTH_KEY_SMS] = {"time.start_cycles",
-                                            "cycles",
-                                            "time within which all SMs start their first blocks",
-                                            FTH_PARAMETER_REAL,
-                                            0,
-                                            1e6,
-                                            NULL,
-                                            {"300"},
-                                            NULL},
-    [FTH_KEY_JITTER_CYCLES - FTH_KEY_SMS] = {"time.jitter_cycles",
-                                             "cycles",
-                                             "maximum delay of the start of a block; varies from "
-                                             "block to block",
-                                             FTH_PARAMETER_REAL,
-                                             0,
-                                             1e6,
-                                             NULL,
-                                             {"100"},
-                                             NULL},
-    [FTH_KEY_SPREAD_CYCLES - FTH_KEY_SMS] = {"time.spread_cycles",
-                                             "cycles",
-                                             "maximum delay of a warp that waits for data from the "
-                                             "L2; half of it per earlier warp of a scheduler when "
-                                             "a block starts",
-                                             FTH_PARAMETER_REAL,
-                                             0,
-                                             1e6,
-                                             NULL,
-                                             {"16"},
-                                             NULL},
+    [FTH_KEY_MERGE_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.merge_cycles",
+               "time in which a read that misses in the same line as the access before becomes a "
+               "part of its request to the L2",
+               NULL, "26"),
+    [FTH_KEY_STORE_MERGE_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.store_merge_cycles",
+               "time in which stores of an SM to the same sectors reach the L2 once",
+               "l1.store_merge_cycles", "12"),
+    [FTH_KEY_BLOCK_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.block_cycles",
+               "time between the starts of two blocks of the first wave on one SM", NULL, "7"),
+    [FTH_KEY_START_CYCLES - FTH_KEY_SMS] = CYCLES(
+        "time.start_cycles", "time within which all SMs start their first blocks", NULL, "300"),
+    [FTH_KEY_JITTER_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.jitter_cycles",
+               "maximum delay of the start of a block; varies from block to block", NULL, "100"),
+    [FTH_KEY_SPREAD_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.spread_cycles",
+               "maximum delay of a warp that waits for data from the L2; half of it per earlier "
+               "warp of a scheduler when a block starts",
+               NULL, "16"),
     [FTH_KEY_LAUNCH_SECTORS - FTH_KEY_SMS] = {"time.launch_sectors",
                                               "sectors",
                                               "what a launch with an empty L2 reads from memory in "
@@ -617,45 +556,18 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                         NULL,
                         {"2"},
                         NULL},
-    [FTH_KEY_WARP_CYCLES - FTH_KEY_SMS] = {"time.warp_cycles",
-                                           "cycles",
-                                           "time between the starts of two warps of a block",
-                                           FTH_PARAMETER_REAL,
-                                           0,
-                                           1e6,
-                                           NULL,
-                                           {"2"},
-                                           NULL},
+    [FTH_KEY_WARP_CYCLES - FTH_KEY_SMS] =
+        CYCLES("time.warp_cycles", "time between the starts of two warps of a block", NULL, "2"),
     [FTH_KEY_REFILL_CYCLES - FTH_KEY_SMS] =
-        {"time.refill_cycles",
-         "cycles",
-         "time from the end of a block until the SM can start another one in its place",
-         FTH_PARAMETER_REAL,
-         0,
-         1e6,
-         NULL,
-         {"300"},
-         NULL},
-    [FTH_KEY_DISPATCH_CYCLES -
-        FTH_KEY_SMS] = {"time.dispatch_cycles",
-                        "cycles",
-                        "time between the starts of two blocks of the grid after the first wave",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        NULL,
-                        {"1.19"},
-                        NULL},
-    [FTH_KEY_REFILL_PERIOD -
-        FTH_KEY_SMS] = {"time.refill_period_cycles",
-                        "cycles",
-                        "a GPC starts new blocks once per period; 0: at any time",
-                        FTH_PARAMETER_REAL,
-                        0,
-                        1e6,
-                        NULL,
-                        {"36"},
-                        NULL},
+        CYCLES("time.refill_cycles",
+               "time from the end of a block until the SM can start another one in its place", NULL,
+               "300"),
+    [FTH_KEY_DISPATCH_CYCLES - FTH_KEY_SMS] = CYCLES(
+        "time.dispatch_cycles",
+        "time between the starts of two blocks of the grid after the first wave", NULL, "1.19"),
+    [FTH_KEY_REFILL_PERIOD - FTH_KEY_SMS] =
+        CYCLES("time.refill_period_cycles",
+               "a GPC starts new blocks once per period; 0: at any time", NULL, "36"),
     [FTH_KEY_MEMORY_PERCENT - FTH_KEY_SMS] = {"time.memory_percent",
                                               "%",
                                               "part of the bandwidth of memory that kernels reach",
@@ -674,34 +586,14 @@ static const struct fth_parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] 
                                          NULL,
                                          {"2000"},
                                          NULL},
-    [FTH_KEY_ATOMIC_CYCLES - FTH_KEY_SMS] = {"time.atomic_cycles",
-                                             "cycles",
-                                             "time between two atomics of integers on one sector",
-                                             FTH_PARAMETER_REAL,
-                                             0,
-                                             1e6,
-                                             NULL,
-                                             {"1.3"},
-                                             NULL},
-    [FTH_KEY_FLOAT_CYCLES - FTH_KEY_SMS] = {"time.atomic_float_cycles",
-                                            "cycles",
-                                            "the same for atomics of floating-point numbers",
-                                            FTH_PARAMETER_REAL,
-                                            0,
-                                            1e6,
-                                            NULL,
-                                            {"3.2"},
-                                            NULL},
-    [FTH_KEY_CONSTANT_CYCLES - FTH_KEY_SMS] =
-        {"time.constant_cycles",
-         "cycles",
-         "time that an SM takes for each address of a load of constants whose lanes use several",
-         FTH_PARAMETER_REAL,
-         0,
-         1e6,
-         NULL,
-         {"2"},
-         NULL},
+    [FTH_KEY_ATOMIC_CYCLES - FTH_KEY_SMS] = CYCLES(
+        "time.atomic_cycles", "time between two atomics of integers on one sector", NULL, "1.3"),
+    [FTH_KEY_FLOAT_CYCLES - FTH_KEY_SMS] = CYCLES(
+        "time.atomic_float_cycles", "the same for atomics of floating-point numbers", NULL, "3.2"),
+    [FTH_KEY_CONSTANT_CYCLES - FTH_KEY_SMS] = CYCLES(
+        "time.constant_cycles",
+        "time that an SM takes for each address of a load of constants whose lanes use several",
+        NULL, "2"),
 };
 
 const struct fth_parameter_row *fth_parameter_row(size_t key)

@@ -1,4 +1,5 @@
-/* The state of the L1s of the model with time, for timed_l1.c and timed_l1_create.c. */
+/* The state of the L1s of the model with time, for timed_l1.c and timed_l1_create.c, and the search
+ * of their last requests. */
 #ifndef FTH_MODEL_TIMED_L1_H
 #define FTH_MODEL_TIMED_L1_H
 
@@ -42,6 +43,39 @@ struct l1 {
     uint32_t last;     /* the same, if no store or atomic was sent after it; otherwise 0 */
     struct last_reads reads;
 };
+
+/* Returns the last request of an SM for a line if it is one of its last MERGE_REQUESTS requests;
+ * otherwise NULL. */
+static inline struct fth_sent_read *find_sent(struct l1 *l1, uint64_t line)
+{
+    const uint64_t ones = 0x0101010101010101u, key = fth_lookup_hash(line, 8) * ones;
+    struct fth_sent_read *newest = NULL;
+    for (uint32_t word = 0; word < FTH_COUNT(l1->reads.hashes); word++) {
+        const uint64_t differ = l1->reads.hashes[word] ^ key;
+        /* `found` marks the bytes of `differ` that are 0, and possibly some bytes above such a
+         * byte. The comparison of lines below rejects these. */
+        for (uint64_t found = (differ - ones) & ~differ & ones << 7; found; found &= found - 1) {
+            struct fth_sent_read *sent =
+                &l1->reads.reads[word * HASHES_PER_WORD + (uint32_t)__builtin_ctzll(found) / 8];
+            const uint32_t age = l1->requests - sent->number;
+            if (sent->line == line && sent->sectors && age <= MERGE_REQUESTS &&
+                (!newest || age < l1->requests - newest->number))
+                newest = sent;
+        }
+    }
+    return newest;
+}
+
+/* Adds a request without parts for a line. */
+static inline struct fth_sent_read *add_sent(struct l1 *l1, uint64_t line)
+{
+    const uint32_t number = l1->requests++, index = number % READ_RING;
+    const uint32_t shift = index % HASHES_PER_WORD * 8;
+    uint64_t *word = &l1->reads.hashes[index / HASHES_PER_WORD];
+    *word = (*word & ~(UINT64_C(0xff) << shift)) | (uint64_t)fth_lookup_hash(line, 8) << shift;
+    l1->reads.reads[index] = (struct fth_sent_read){.line = line, .number = number};
+    return &l1->reads.reads[index];
+}
 
 struct fth_timed_l1s {
     struct l1 *l1s;        /* [sms] */
