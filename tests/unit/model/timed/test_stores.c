@@ -62,7 +62,7 @@ static void data_from_memory_enters_the_l2_as_stores_do(void **state)
     write_line(&fixture, 0, 0, 7, 7, 0);
     assert_int_equal(read_line(&fixture, 2, NEAR_LINE + 1024, 1, 0), 3 * 1000 - 150 + MISS);
     assert_int_equal(read_line(&fixture, 1, FAR_LINE + 2048, 15, 0), 4 * 1000 - 150 + MISS);
-    slow.l2_write = 100 * FTH_TICKS_PER_CYCLE;
+    slow.l2_write = UINT64_C(100) * FTH_TICKS_PER_CYCLE;
     end(&fixture);
     fixture = begin(none, &slow);
     read_line(&fixture, 0, NEAR_LINE, 15, 0);
