@@ -93,11 +93,13 @@ static bool reserve(struct fth_plan *plan, size_t count)
         return true;
     const size_t capacity = 2 * (plan->count + count);
     struct fth_planned *items = realloc(plan->items, capacity * sizeof *items);
-    plan->items = items ? items : plan->items;
-    uint64_t *lines = realloc(plan->lines, capacity * sizeof *lines);
-    plan->lines = lines ? lines : plan->lines;
-    if (!items || !lines)
+    if (!items)
         return false;
+    plan->items = items;
+    uint64_t *lines = realloc(plan->lines, capacity * sizeof *lines);
+    if (!lines)
+        return false;
+    plan->lines = lines;
     plan->capacity = capacity;
     return true;
 }
