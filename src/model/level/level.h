@@ -302,6 +302,8 @@ bool fth_plan_extend(struct fth_plan *plan, const struct fth_line_request *reque
 /* The plan of the group whose first request has this index. */
 static inline struct fth_group_plan fth_plan_group(const struct fth_plan *plan, size_t first)
 {
+    if (!plan->count) /* an empty group */
+        return (struct fth_group_plan){NULL, NULL};
     return (struct fth_group_plan){plan->items + first, plan->lines + first};
 }
 void fth_plan_fini(struct fth_plan *plan);
