@@ -196,6 +196,8 @@ static bool extend(struct fth_plan *plan, const struct fth_line_request *request
 
 bool fth_plan_extend(struct fth_plan *plan, const struct fth_line_request *requests, size_t count)
 {
+    if (!count)
+        return true;
     if (!reserve(plan, count) || !extend(plan, requests, count))
         return false;
     plan->count += count;
