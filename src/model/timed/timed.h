@@ -10,9 +10,10 @@
  *   warps.c         when a warp issues its next access
  *   timed_cache.c   a cache whose sectors can be in flight
  *   timed_l1.c      the L1s; timed_l1_create.c creates them and gives their counts
- *   timed_l2.c      joining of reads, the sides of the L2, and memory; timed_l2_create.c creates
- * them timed_run.c     runs launches and collects their counts sample.c        simulates the
- * beginning of a launch only families.c      simulates some of the launches of a kernel only
+ *   timed_l2.c      joins of reads, the sides of the L2, memory; timed_l2_create.c creates them
+ *   timed_run.c     runs launches and collects their counts
+ *   sample.c        simulates the beginning of a launch only
+ *   families.c      simulates some of the launches of a kernel only
  *
  * It is no simulation of every cycle: docs/model/time.md lists what it leaves out. All times are
  * integers, so results are the same on all machines. */
